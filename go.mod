@@ -1,0 +1,3 @@
+module github.com/mapmatched/mmplug
+
+go 1.26
