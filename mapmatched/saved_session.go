@@ -31,6 +31,7 @@ type savedSession struct {
 	Revised         []int         `json:"revised_prior_indices"`
 	Released        []TraceStep   `json:"released,omitempty"`
 	Columns         []savedColumn `json:"turns"`
+	TrimAt          int           `json:"release_at,omitempty"`
 }
 
 type savedColumn struct {
@@ -91,6 +92,7 @@ func (s *Session) Save(w io.Writer) error {
 		History:      s.history,
 		Revised:      s.revised,
 		Released:     s.released,
+		TrimAt:       s.trimAt,
 	}
 	if s.graph != nil {
 		saved.MaximumDistance = s.graph.MaximumDistance()
@@ -228,6 +230,7 @@ func (s *Session) replay(saved *savedSession) error {
 		}
 	}
 	s.history = saved.History
+	s.trimAt = min(max(saved.TrimAt, 0), 2*len(s.columns)+1) // it is at most a quarter beyond what was there
 	for i, turn := range saved.Revised {
 		if turn < 0 || turn >= turns || i > 0 && turn <= saved.Revised[i-1] {
 			return fmt.Errorf("revised turns %v of %d", saved.Revised, turns)
@@ -274,12 +277,16 @@ func (s *Session) replayColumn(saved *savedColumn, query string) error {
 	if err := s.emit(c); err != nil {
 		return err
 	}
-	first := len(s.columns) == 0 && s.base > 0
-	border := math.MaxInt // candidates of a released column are not known
-	if !first {
-		border = 0
-		if c.previous >= 0 {
-			border = len(s.at(c.previous).ChunkIDs)
+	border := 0 // number of candidates in the column before
+	first := false
+	if c.previous >= 0 {
+		border = len(s.at(c.previous).ChunkIDs)
+	} else if len(s.columns) == 0 {
+		for i, id := range s.pathIDs {
+			if id != "" {
+				c.previous, first = i, true
+				border = math.MaxInt // those of a released column are not known
+			}
 		}
 	}
 	if (len(c.From) == 0) != (border == 0) {
@@ -318,10 +325,6 @@ func (s *Session) replayColumn(saved *savedColumn, query string) error {
 			if !slices.Contains(c.From, int(y)) {
 				return fmt.Errorf("predecessor %d is none of %v", y, c.From)
 			}
-		}
-		c.previous = turn - 1
-		for c.previous >= 0 && s.released[c.previous].ChunkID == "" {
-			c.previous--
 		}
 		copy(c.alpha, saved.Alpha)
 		copy(c.sum, saved.Sum)

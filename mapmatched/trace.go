@@ -92,11 +92,8 @@ type Options struct {
 
 // MarshalJSON writes the trace with a null for the chunk of every gap.
 func (t Trace) MarshalJSON() ([]byte, error) {
-	type plain Trace
-	out := struct {
-		plain
-		PathChunkIDs []*string `json:"path_chunk_ids"`
-	}{plain: plain(t), PathChunkIDs: make([]*string, len(t.PathChunkIDs))}
+	out := traceJSON{t.CommittedThroughIndex, t.FixedLag, t.Options, make([]*string, len(t.PathChunkIDs)),
+		t.PolicyDigest, t.RevisedPriorIndices, t.Schema, t.ScoreModel, t.Steps}
 	for i, id := range t.PathChunkIDs {
 		if id != "" {
 			out.PathChunkIDs[i] = &id
@@ -108,51 +105,57 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 	if out.Steps == nil {
 		out.Steps = []TraceStep{}
 	}
-	return sortedJSON(out)
+	return encodeJSON(out)
 }
 
 // MarshalJSON writes the step with nulls in place of what a gap does not have.
 func (s TraceStep) MarshalJSON() ([]byte, error) {
-	type plain TraceStep
-	if s.Gap == "" {
-		return sortedJSON(plain(s))
+	if s.Gap != "" {
+		return encodeJSON(gapJSON{CumulativeScore: s.CumulativeScore, Gap: s.Gap, Query: s.Query, TurnIndex: s.TurnIndex})
 	}
-	var null *struct{}
-	return sortedJSON(struct {
-		plain
-		ChunkID                  *struct{} `json:"chunk_id"`
-		Confidence               *struct{} `json:"confidence"`
-		EmissionEntropy          *struct{} `json:"emission_entropy"`
-		GraphDistance            *struct{} `json:"graph_distance"`
-		NormalizedEmissionMargin *struct{} `json:"normalized_emission_margin"`
-		NormalizedEmissionScore  *struct{} `json:"normalized_emission_score"`
-		PosteriorEntropy         *struct{} `json:"posterior_entropy"`
-		RawEmissionScore         *struct{} `json:"raw_emission_score"`
-		WeightedEmissionScore    *struct{} `json:"weighted_emission_score"`
-		WeightedTransitionCost   *struct{} `json:"weighted_transition_cost"`
-	}{plain(s), null, null, null, null, null, null, null, null, null, null})
+	type plain TraceStep // without this method
+	return encodeJSON(plain(s))
 }
 
-// sortedJSON encodes v and puts the keys of its objects in order. Numbers pass
-// through as text, so they keep their bits.
-func sortedJSON(v any) ([]byte, error) {
+// traceJSON is Trace with chunk IDs that can be null. The fields of the types
+// encoded here are in the order of their keys.
+type traceJSON struct {
+	CommittedThroughIndex *int        `json:"committed_through_index"`
+	FixedLag              *int        `json:"fixed_lag"`
+	Options               *Options    `json:"options,omitempty"`
+	PathChunkIDs          []*string   `json:"path_chunk_ids"`
+	PolicyDigest          string      `json:"policy_digest,omitempty"`
+	RevisedPriorIndices   []int       `json:"revised_prior_indices"`
+	Schema                string      `json:"schema,omitempty"`
+	ScoreModel            string      `json:"score_model,omitempty"`
+	Steps                 []TraceStep `json:"steps"`
+}
+
+// gapJSON is a TraceStep of a gap.
+type gapJSON struct {
+	ChunkID                  *string  `json:"chunk_id"`
+	Confidence               *float64 `json:"confidence"`
+	CumulativeScore          float64  `json:"cumulative_score"`
+	EmissionEntropy          *float64 `json:"emission_entropy"`
+	Gap                      string   `json:"gap"`
+	GraphDistance            *float64 `json:"graph_distance"`
+	NormalizedEmissionMargin *float64 `json:"normalized_emission_margin"`
+	NormalizedEmissionScore  *float64 `json:"normalized_emission_score"`
+	PosteriorEntropy         *float64 `json:"posterior_entropy"`
+	Query                    string   `json:"query,omitempty"`
+	RawEmissionScore         *float64 `json:"raw_emission_score"`
+	TurnIndex                int      `json:"turn_index"`
+	WeightedEmissionScore    *float64 `json:"weighted_emission_score"`
+	WeightedTransitionCost   *float64 `json:"weighted_transition_cost"`
+}
+
+// encodeJSON is json.Marshal with <, > and & as they are.
+func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(&b)
-	dec.UseNumber()
-	var tree any
-	if err := dec.Decode(&tree); err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	enc = json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(tree); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }

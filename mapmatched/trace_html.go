@@ -139,7 +139,7 @@ type verdict struct {
 // htmlPage gathers the page of a trace.
 func (t *Trace) htmlPage(o *HTMLOptions) *htmlPage {
 	ranked := make([][]TraceCandidate, len(t.Steps))
-	p := &htmlPage{Title: o.Title}
+	p := &htmlPage{Title: elide(o.Title, maxTextRunes)}
 	var overruled []int
 	for i := range t.Steps {
 		s := &t.Steps[i]
@@ -244,9 +244,9 @@ func (s *TraceStep) verdict(ranked []TraceCandidate) verdict {
 	case rank > 0:
 		return verdict{Text: fmt.Sprintf("picks rank %d", rank), Overruled: rank > 1}
 	case s.NormalizedEmissionMargin < 0:
-		return verdict{Text: "overrules the top hit", Overruled: true}
+		return verdict{Text: "not top hit", Overruled: true}
 	default:
-		return verdict{Text: "keeps the top hit"}
+		return verdict{Text: "top hit"}
 	}
 }
 

@@ -150,7 +150,7 @@ func (p *trellisPlan) measure() {
 		hasGap = hasGap || s.Gap != ""
 		rows := len(p.shown(i))
 		for _, c := range p.shown(i) {
-			longest = max(longest, cellCount(escapeText(c.candidate.ChunkID)))
+			longest = max(longest, cellCount(p.label(&c)))
 		}
 		if rows < len(p.ranked[i]) {
 			rows++ // for the line that says how many there are more
@@ -236,6 +236,16 @@ func (p *trellisPlan) shown(i int) []shownCandidate {
 	return list
 }
 
+// label returns what a node says: the chunk ID, after its rank where the row
+// does not tell it.
+func (p *trellisPlan) label(c *shownCandidate) string {
+	label := escapeText(c.candidate.ChunkID)
+	if c.rank > p.limit {
+		label = fmt.Sprintf("#%d %s", c.rank, label)
+	}
+	return label
+}
+
 // placeNodes places the nodes of every step.
 func (p *trellisPlan) placeNodes() {
 	p.nodes = make([][]trellisNode, len(p.steps))
@@ -255,15 +265,11 @@ func (p *trellisPlan) placeNodes() {
 // node places candidate c of step i at a row.
 func (p *trellisPlan) node(i, row int, c *shownCandidate) trellisNode {
 	s, x, mid := &p.steps[i], p.x(i), p.rowY(row)
-	label := escapeText(c.candidate.ChunkID)
-	if c.rank > p.limit {
-		label = fmt.Sprintf("#%d %s", c.rank, label)
-	}
 	share := min(max(c.candidate.Posterior, 0), 1)
 	n := trellisNode{
 		X: x, Y: mid - nodeHeight/2, Width: p.nodeWidth, Height: nodeHeight,
 		Key:     fmt.Sprintf("%d.%d", i, row),
-		Label:   elideMiddle(label, cellsIn(p.nodeWidth-nodeInset-shareWidth)),
+		Label:   elideMiddle(p.label(c), cellsIn(p.nodeWidth-nodeInset-shareWidth)),
 		LabelX:  x + nodeInset,
 		LabelY:  mid + 4,
 		Share:   percent(share),

@@ -376,6 +376,9 @@ func (s *Session) trim() {
 	// The turn before the next one stays, and in fixed-lag mode the next one
 	// to be committed.
 	n := min(s.coalesced(), s.lastIndex(), len(s.columns)-s.retain, len(s.columns)-s.lag)
+	for n > 0 && s.columns[n].gap != "" {
+		n-- // start at a turn with candidates, which the later ones build on
+	}
 	if n > 0 {
 		s.drop(n)
 	}
