@@ -248,9 +248,12 @@ func (g *Graph) Neighborhood(ctx context.Context, chunkID string, radius float64
 	if math.IsNaN(radius) {
 		return nil, fmt.Errorf("graph: neighborhood of %q: radius %v: %w", chunkID, radius, ErrNonFinite)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	source, known := g.index[chunkID]
 	if !known || radius < 0 {
-		return nil, ctx.Err()
+		return nil, nil
 	}
 	s := g.scratch.Get().(*search)
 	defer g.scratch.Put(s)

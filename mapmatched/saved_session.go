@@ -1,6 +1,7 @@
 package mapmatched
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -137,12 +138,8 @@ func RestoreSession(r io.Reader, provider CandidateProvider, graph CorpusGraph, 
 
 func restoreSession(r io.Reader, provider CandidateProvider, graph CorpusGraph, cfg *Config) (*Session, error) {
 	var saved savedSession
-	decoder := json.NewDecoder(r)
-	if err := decoder.Decode(&saved); err != nil {
+	if err := decodeStrict(r, &saved); err != nil {
 		return nil, fmt.Errorf("not a saved session: %w", err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, errors.New("something follows the saved session")
 	}
 	if saved.Schema != SessionSchema || saved.ScoreModel != ScoreModel {
 		return nil, fmt.Errorf("schema %q with score model %q; this version reads %q with %q", saved.Schema, saved.ScoreModel, SessionSchema, ScoreModel)
@@ -179,6 +176,32 @@ func restoreSession(r io.Reader, provider CandidateProvider, graph CorpusGraph, 
 		return nil, err
 	}
 	return s, nil
+}
+
+// ReadSessionTrace reads a saved session for its detailed trace alone; no
+// graph is needed.
+func ReadSessionTrace(r io.Reader) (*Trace, error) {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	var head struct {
+		MaximumDistance float64 `json:"maximum_distance"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, fmt.Errorf("not a saved session: %w", err)
+	}
+	var graph CorpusGraph
+	if head.MaximumDistance != 0 {
+		if graph, err = NewGraph(nil, &GraphOptions{MaximumDistance: head.MaximumDistance}); err != nil {
+			return nil, fmt.Errorf("restore session: %w", err)
+		}
+	}
+	s, err := RestoreSession(bytes.NewReader(raw), nil, graph, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.DetailedTrace(), nil
 }
 
 // sameOptions names the options that differ.

@@ -65,7 +65,7 @@ func DiffTraces(a, b *Trace) *TraceDiff {
 	whole.text("mode", modeText(a.FixedLag), modeText(b.FixedLag))
 	whole.text("revised prior turns", turnsText(a.RevisedPriorIndices), turnsText(b.RevisedPriorIndices))
 	whole.text("committed through turn",
-		optionalInt(a.CommittedThroughIndex, "none"), optionalInt(b.CommittedThroughIndex, "none"))
+		committedText(a.CommittedThroughIndex), committedText(b.CommittedThroughIndex))
 	d.Whole = whole
 
 	for i := range d.compared {

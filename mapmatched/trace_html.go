@@ -162,7 +162,7 @@ func (t *Trace) htmlPage(o *HTMLOptions) *htmlPage {
 		{"Differs from the pointwise winner at", turnsPhrase(overruled)},
 		{"Mode", modeText(t.FixedLag)},
 		{"Earlier turns revised by the last", turnsPhrase(t.RevisedPriorIndices)},
-		{"Committed through turn", optionalInt(t.CommittedThroughIndex, "none")},
+		{"Committed through turn", committedText(t.CommittedThroughIndex)},
 	}
 	if n := len(t.Steps); n > 0 {
 		p.Facts = append(p.Facts, namedValue{"Path score", formatScore(t.Steps[n-1].CumulativeScore)})

@@ -30,7 +30,7 @@ func (t *Trace) Text() string {
 	fmt.Fprintf(&b, "path: %s\n", pathText(t.PathChunkIDs))
 	fmt.Fprintf(&b, "mode: %s\n", modeText(t.FixedLag))
 	fmt.Fprintf(&b, "revised prior turns: %s\n", turnsText(t.RevisedPriorIndices))
-	fmt.Fprintf(&b, "committed through turn: %s\n\n", optionalInt(t.CommittedThroughIndex, "none"))
+	fmt.Fprintf(&b, "committed through turn: %s\n\n", committedText(t.CommittedThroughIndex))
 
 	rows := make([][]string, len(t.Steps))
 	var notes []string
@@ -144,12 +144,12 @@ func turnsText(turns []int) string {
 	return strings.Join(cells, ", ")
 }
 
-// optionalInt prints *v, or absent when v is nil.
-func optionalInt(v *int, absent string) string {
-	if v == nil {
-		return absent
+// committedText prints the last committed turn, "none" for nil.
+func committedText(turn *int) string {
+	if turn == nil {
+		return "none"
 	}
-	return strconv.Itoa(*v)
+	return strconv.Itoa(*turn)
 }
 
 // formatScore prints a number with six significant digits, negative zero as 0.

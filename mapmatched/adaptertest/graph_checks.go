@@ -104,7 +104,11 @@ func checkMaximumDistance(s graphSuite, _ mapmatched.CorpusGraph) error {
 
 func checkDistances(s graphSuite, _ mapmatched.CorpusGraph) error {
 	return s.each(func(spec GraphSpec, g mapmatched.CorpusGraph) error {
-		return s.compare(s.ctx, spec, g, spec.Nodes, spec.Nodes)
+		if err := s.compare(s.ctx, spec, g, spec.Nodes, spec.Nodes); err != nil {
+			return err
+		}
+		half := len(spec.Nodes) / 2 // not square, so that rows and columns cannot be mistaken
+		return s.compare(s.ctx, spec, g, spec.Nodes[half:], spec.Nodes)
 	})
 }
 
@@ -459,7 +463,10 @@ func checkEdgeOrder(s graphSuite, g mapmatched.CorpusGraph) error {
 			return err
 		}
 	}
-	for range lister.Edges(s.ctx) { // to stop early must be possible
+	for _, err := range lister.Edges(s.ctx) { // to stop early must be possible
+		if err != nil {
+			return fmt.Errorf("edges: %w", err)
+		}
 		break
 	}
 	return s.with(s.spec, func(_ GraphSpec, other mapmatched.CorpusGraph) error {

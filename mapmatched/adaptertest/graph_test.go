@@ -49,9 +49,11 @@ func (g *tableGraph) Distances(ctx context.Context, from, to []string, dst []flo
 func (g *tableGraph) Neighborhood(ctx context.Context, id string, radius float64) ([]mapmatched.Neighbor, error) {
 	return g.neighborhood(ctx, id, radius)
 }
-func (g *tableGraph) Edges(ctx context.Context) iter.Seq2[mapmatched.Edge, error] { return g.edges(ctx) }
-func (g *tableGraph) Health(ctx context.Context) error                            { return g.health(ctx) }
-func (g *tableGraph) Close() error                                                { return g.close() }
+func (g *tableGraph) Edges(ctx context.Context) iter.Seq2[mapmatched.Edge, error] {
+	return g.edges(ctx)
+}
+func (g *tableGraph) Health(ctx context.Context) error { return g.health(ctx) }
+func (g *tableGraph) Close() error                     { return g.close() }
 
 func (g *tableGraph) usable(ctx context.Context) error {
 	if g.closed.Load() {
@@ -198,7 +200,9 @@ var graphBreaks = []struct {
 	{"direction ignored", "distances", otherGraph(func(spec *GraphSpec) { spec.Directed = false })},
 	{"everything directed", "distances", otherGraph(func(spec *GraphSpec) { spec.Directed = true })},
 	{"columns for rows", "distances", func(g *tableGraph) {
-		g.distances = func(ctx context.Context, from, to []string, dst []float64) error { return g.plainDistances(ctx, to, from, dst) }
+		g.distances = func(ctx context.Context, from, to []string, dst []float64) error {
+			return g.plainDistances(ctx, to, from, dst)
+		}
 	}},
 	{"last of parallel edges", "distances", otherGraph(func(spec *GraphSpec) {
 		last := map[[2]string]int{}
@@ -575,7 +579,9 @@ func graphResult(t *testing.T, h GraphHarness, name string) Result {
 }
 
 func TestGraphSuiteAllowsATolerance(t *testing.T) {
-	h := tableHarness(editedDistances(func(g *tableGraph, _, _ string, d float64) float64 { return min(float64(float32(d*(1+1e-7))), g.spec.MaximumDistance) }))
+	h := tableHarness(editedDistances(func(g *tableGraph, _, _ string, d float64) float64 {
+		return min(float64(float32(d*(1+1e-7))), g.spec.MaximumDistance)
+	}))
 	expectFault(t, graphResult(t, h, "distances"))
 	h.Tolerance = 1e-5
 	for _, name := range []string{"distances", "concurrent use", "sum runs along the path"} {

@@ -8,8 +8,10 @@ import (
 
 func TestTrippingContext(t *testing.T) {
 	c := newTrippingContext(context.Background(), 2)
-	if c.Err() != nil || c.Err() != nil || c.tripped() {
-		t.Error("cancelled before the third time it is asked")
+	for n := range 2 {
+		if err := c.Err(); err != nil || c.tripped() {
+			t.Errorf("asked %d times before: error %v, want none", n, err)
+		}
 	}
 	if c.Err() != context.Canceled || !c.tripped() {
 		t.Error("not cancelled the third time it is asked")

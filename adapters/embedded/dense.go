@@ -1,0 +1,130 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mapmatched/mmplug/adapters/embedded/internal/topk"
+	"github.com/mapmatched/mmplug/mapmatched"
+)
+
+// row returns the vector of the chunk at a position.
+func (x *Index) row(position uint32) []float32 {
+	d := x.manifest.Vectors.Dimension
+	first := int(position) * d
+	return x.vectors[first : first+d : first+d]
+}
+
+// queryVector returns the vector of a query with unit length, nil when the
+// query is empty. It reads no map: the embedder may take long.
+func (x *Index) queryVector(ctx context.Context, op string, q mapmatched.Query) ([]float32, error) {
+	if err := x.Health(ctx); err != nil {
+		return nil, err
+	}
+	v := q.Vector
+	if len(v) == 0 {
+		if strings.TrimSpace(q.Text) == "" {
+			return nil, nil
+		}
+		var err error
+		if v, err = x.embed(ctx, q); err != nil {
+			return nil, classify(op, err)
+		}
+	}
+	if id := x.manifest.Vectors; len(v) != id.Dimension {
+		return nil, classify(op, fmt.Errorf("the query vector has %d components and the index %d (model %q): use the model that made the index", len(v), id.Dimension, id.Model))
+	}
+	unit, err := normalized(v)
+	if err != nil {
+		return nil, classify(op, fmt.Errorf("the query vector: %w", err))
+	}
+	return unit, nil
+}
+
+// embed asks the embedder for the vector of a query.
+func (x *Index) embed(ctx context.Context, q mapmatched.Query) ([]float32, error) {
+	if x.opts.Embedder == nil {
+		return nil, fmt.Errorf("the dense arm needs the vector of turn %d: set Query.Vector or Options.Embedder", q.Turn)
+	}
+	vectors, err := x.opts.Embedder.Embed(ctx, []string{q.Text})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil && mapmatched.KindOf(err) == "":
+		return nil, fail("embed", mapmatched.KindUnavailable, err)
+	case err != nil:
+		return nil, err
+	case len(vectors) != 1:
+		return nil, fmt.Errorf("the embedder returned %d vectors for 1 text", len(vectors))
+	}
+	return vectors[0], nil
+}
+
+// searchDense returns the limit chunks with the highest cosine, ties by
+// position.
+func (x *Index) searchDense(ctx context.Context, query []float32, limit int) ([]topk.Hit, error) {
+	if query == nil || limit < 1 {
+		return nil, nil
+	}
+	best := topk.New(limit, x.manifest.Counts.Vectors)
+	for i := range x.manifest.Counts.Vectors {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		score, err := x.cosine(query, uint32(i))
+		if err != nil {
+			return nil, err
+		}
+		best.Push(topk.Hit{Position: uint32(i), Score: score})
+	}
+	return best.Sorted(), nil
+}
+
+// cosines returns the scores of the chunks at the positions.
+func (x *Index) cosines(ctx context.Context, query []float32, positions []uint32) ([]float64, error) {
+	scores := make([]float64, len(positions))
+	for i, p := range positions {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		var err error
+		if scores[i], err = x.cosine(query, p); err != nil {
+			return nil, err
+		}
+	}
+	return scores, nil
+}
+
+// cosine returns the score of a chunk for a unit query.
+func (x *Index) cosine(query []float32, position uint32) (float64, error) {
+	score := float64(dot(query, x.row(position)))
+	if math.IsNaN(score) || math.IsInf(score, 0) {
+		return 0, damaged(vectorsName, "the cosine with row %d is %v", position, score)
+	}
+	return score, nil
+}
+
+// dot returns the dot product of two vectors of one length in float32, in eight
+// interleaved sums added at the end. The conversions forbid fused
+// multiply-add, so every machine gives the same bits.
+func dot(a, b []float32) float32 {
+	var s0, s1, s2, s3, s4, s5, s6, s7 float32
+	for len(a) >= 8 && len(b) >= 8 {
+		x, y := a[:8:8], b[:8:8]
+		s0 += float32(x[0] * y[0])
+		s1 += float32(x[1] * y[1])
+		s2 += float32(x[2] * y[2])
+		s3 += float32(x[3] * y[3])
+		s4 += float32(x[4] * y[4])
+		s5 += float32(x[5] * y[5])
+		s6 += float32(x[6] * y[6])
+		s7 += float32(x[7] * y[7])
+		a, b = a[8:], b[8:]
+	}
+	for i := range a {
+		s0 += float32(a[i] * b[i])
+	}
+	return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+}

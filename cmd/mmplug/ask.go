@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+func newAsk(std stdio) *cobra.Command {
+	var flags conversationFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "ask --index IDX QUESTION…",
+		Short: "Ask one question, or several as one conversation",
+		Long: `Decode the questions as the turns of one conversation and print the passage for
+each. With --session the conversation is kept in a file and continued by the
+next call; it is written after every turn.`,
+		Example: `  mmplug ask --index docs.idx "How long does an access token last?" "How do I renew it?"
+  mmplug ask --index docs.idx --session talk.json "What happens when it expires?"`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New(`no question; write it in quotes: mmplug ask --index IDX "How do I …?"`)}
+			}
+			ctx := cmd.Context()
+			c, err := converse(ctx, std, flags)
+			if err != nil {
+				return err
+			}
+			defer c.close()
+			turns := make([]*turn, 0, len(args))
+			for _, question := range args {
+				r, err := c.ask(ctx, question)
+				if err != nil {
+					return err
+				}
+				if !asJSON {
+					if err := c.print(question, r, 3); err != nil {
+						return err
+					}
+					continue
+				}
+				t, err := c.turn(ctx, question, r)
+				if err != nil {
+					return err
+				}
+				turns = append(turns, t)
+			}
+			if err := c.writeHTML(ctx); err != nil || !asJSON {
+				return err
+			}
+			return writeJSON(std.out, map[string]any{"turns": turns})
+		},
+	}
+	flags.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer to every question as JSON")
+	return cmd
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mapmatched/mmplug/mapmatched"
+)
+
+func newDecode(std stdio) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "decode FILE|-",
+		Short: "Decode candidates that are given in a file",
+		Long: `Decode a conversation in the exchange form: a JSON object with "graph"
+(maximum_distance, directed, nodes, edges [[from, to, weight], …]), "options"
+(emission_weight, transition_weight, score_normalization, fixed_lag,
+candidate_limit, context_radius, context_limit, beam, break_distance, on_empty,
+temperature) and "turns" (for each turn its candidates [[chunk_id, score], …],
+best first). What is left out takes its default.
+
+With --json every turn's streaming answer is printed: chunk_id, confidence,
+context_chunk_ids, ranking ([[chunk_id, path score], …]), path and trace.`,
+		Example: `  mmplug decode conversation.json
+  mmplug decode --json - < conversation.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			problem, err := readFile(std, args[0], mapmatched.ReadProblem)
+			if err != nil {
+				return err
+			}
+			answers, err := problem.Decode(cmd.Context())
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if asJSON {
+				return writeJSON(std.out, map[string]any{"turns": answers})
+			}
+			if len(answers) == 0 {
+				_, err := fmt.Fprintln(std.out, "no turns")
+				return err
+			}
+			_, err = fmt.Fprintln(std.out, answers[len(answers)-1].Trace.Text())
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer after every turn as JSON")
+	return cmd
+}
+
+// readFile reads a file, or standard input for "-", and names it in errors.
+func readFile[T any](std stdio, path string, read func(io.Reader) (T, error)) (T, error) {
+	var zero T
+	in, name := std.in, "standard input"
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return zero, err
+		}
+		defer f.Close() //nolint:errcheck // only read
+		in, name = f, path
+	}
+	v, err := read(in)
+	if err != nil {
+		return zero, fmt.Errorf("%s: %w", name, err)
+	}
+	return v, nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mapmatched/mmplug/adapters/embedded"
+	"github.com/mapmatched/mmplug/graphbuild"
+)
+
+func newIndex(std stdio) *cobra.Command {
+	var out string
+	var asJSON, links bool
+	var maxFile int64
+	cmd := &cobra.Command{
+		Use:   "index DIR… --out IDX",
+		Short: "Index directories of Markdown and plain text",
+		Long: `Cut the .md, .markdown, .txt and .text files below the given directories into
+chunks, join the chunks by order, headings and links, and write a lexical index
+with the graph to the directory IDX. An index that is there already is replaced
+in one step. A file that cannot be used is left out with one warning.`,
+		Example: `  mmplug index docs --out docs.idx
+  mmplug chat --index docs.idx`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return usageError{errors.New("say where to write the index: --out IDX")}
+			}
+			roots, err := graphbuild.DirRoots(args...)
+			if err != nil {
+				return err
+			}
+			opts := graphbuild.CorpusOptions{Tree: graphbuild.TreeOptions{MaxFileBytes: maxFile}}
+			corpus, err := buildIndex(cmd.Context(), std, roots, &opts, strings.Join(args, " "), out)
+			if corpus != nil {
+				warn(std.err, corpus, links)
+			}
+			if err != nil {
+				return err
+			}
+			return reportIndex(cmd.Context(), std, out, corpus, asJSON)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "directory to write the index to")
+	cmd.Flags().Int64Var(&maxFile, "max-file-bytes", graphbuild.DefaultMaxFileBytes, "leave out files larger than this")
+	cmd.Flags().BoolVar(&links, "broken-links", false, "list every link that leads nowhere")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was made as JSON")
+	return cmd
+}
+
+// buildIndex reads trees and writes an index of them. The corpus is returned
+// with its warnings once it is read, also when writing fails.
+func buildIndex(ctx context.Context, std stdio, roots []graphbuild.Root, opts *graphbuild.CorpusOptions, source, out string) (*graphbuild.Corpus, error) {
+	reading := newProgress(std.err, "reading")
+	opts.Tree.Progress = reading.update
+	corpus, err := graphbuild.BuildCorpus(ctx, roots, opts)
+	reading.done()
+	if err != nil {
+		return nil, err
+	}
+	if len(corpus.Chunks) == 0 {
+		return corpus, fmt.Errorf("%s: no documents found; .md, .markdown, .txt and .text files are read", source)
+	}
+	version, _ := toolVersion()
+	indexing := newProgress(std.err, "indexing")
+	err = embedded.Write(ctx, out, embedded.Input{
+		Chunks:      corpus.Chunks,
+		Edges:       corpus.Edges,
+		ChunkPolicy: graphbuild.StrategyMarkdown + "+" + graphbuild.StrategyText,
+		Source:      embedded.Source{Name: source, Files: len(corpus.Documents)},
+	}, &embedded.WriteOptions{Tool: "mmplug " + version, Progress: indexing.update})
+	indexing.done()
+	return corpus, err
+}
+
+func warn(w io.Writer, corpus *graphbuild.Corpus, links bool) {
+	for _, warning := range corpus.Warnings {
+		fmt.Fprintln(w, "warning: "+oneLine(printable(warning.String()))) //nolint:errcheck // stderr may be gone
+	}
+	if links {
+		for _, link := range corpus.Broken {
+			fmt.Fprintln(w, "warning: "+oneLine(printable(fmt.Sprintf("%s: link to %s: %s", link.ChunkID, link.Target, link.Reason)))) //nolint:errcheck // stderr may be gone
+		}
+	} else if n := len(corpus.Broken); n > 0 {
+		fmt.Fprintf(w, "warning: %s nowhere; --broken-links lists them\n", count(n, "link leads", "links lead")) //nolint:errcheck // stderr may be gone
+	}
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func reportIndex(ctx context.Context, std stdio, dir string, corpus *graphbuild.Corpus, asJSON bool) error {
+	x, err := embedded.Open(ctx, dir, nil)
+	if err != nil {
+		return err
+	}
+	defer x.Close() //nolint:errcheck // only read
+	m := x.Manifest()
+	if asJSON {
+		return writeJSON(std.out, map[string]any{
+			"index": dir, "digest": x.Digest(), "manifest": m,
+			"left_out": len(corpus.Warnings), "broken_links": len(corpus.Broken),
+		})
+	}
+	var kinds []string
+	for _, k := range m.Graph.EdgeTypes {
+		kinds = append(kinds, fmt.Sprintf("%d %s", k.Count, k.Type))
+	}
+	_, err = fmt.Fprintf(std.out, "%s: %s, %s, %s, %s (%s)\n", dir,
+		count(m.Counts.Documents, "document", "documents"), count(m.Counts.Chunks, "chunk", "chunks"),
+		count(m.Counts.Terms, "term", "terms"), count(m.Counts.Edges, "edge", "edges"), strings.Join(kinds, ", "))
+	return err
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// progress draws a bar on a terminal once the work has taken a second.
+type progress struct {
+	mu    sync.Mutex
+	w     io.Writer
+	what  string
+	since time.Time
+	drawn time.Time
+	on    bool
+}
+
+func newProgress(w io.Writer, what string) *progress {
+	return &progress{w: w, what: what, since: time.Now(), on: isTerminal(w)}
+}
+
+// update says how much is done. It is safe for concurrent use.
+func (p *progress) update(done, total int) {
+	if !p.on || total == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if now.Sub(p.since) < time.Second || done < total && now.Sub(p.drawn) < 100*time.Millisecond {
+		return
+	}
+	p.drawn = now
+	const width = 30
+	full := width * done / total
+	fmt.Fprintf(p.w, "\r%s [%s%s] %d/%d", p.what, strings.Repeat("=", full), strings.Repeat(" ", width-full), done, total) //nolint:errcheck // only a bar
+}
+
+// done clears the bar.
+func (p *progress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.drawn.IsZero() {
+		fmt.Fprint(p.w, "\r\x1b[K") //nolint:errcheck // only a bar
+	}
+}
