@@ -116,7 +116,7 @@ func KNN(ctx context.Context, ids []string, vectors [][]float32, opts *KNNOption
 	}
 	pairs := make([]pair, 0, n*k)
 	for i := range nearest {
-		for _, e := range nearest[i].entries {
+		for _, e := range nearest[i] {
 			row := int32(i)
 			pairs = append(pairs, pair{min(row, e.row), max(row, e.row), e.distance})
 		}
@@ -202,8 +202,9 @@ func (m *unitRows) row(i int) []float64 { return m.data[i*m.dim : (i+1)*m.dim : 
 func (m *unitRows) selectNearest(ctx context.Context, k int, progress func(done, total int)) ([]nearestHeap, error) {
 	n := len(m.ids)
 	heaps := make([]nearestHeap, n)
+	slab := make([]nearestEntry, n*k)
 	for i := range heaps {
-		heaps[i].k = k
+		heaps[i] = slab[i*k : i*k : (i+1)*k]
 	}
 	tiles := (n + knnTile - 1) / knnTile
 	locks := make([]sync.Mutex, tiles) // of the heaps of each tile
@@ -285,46 +286,38 @@ func (e nearestEntry) farther(f nearestEntry) bool {
 	return e.distance > f.distance || e.distance == f.distance && e.row > f.row
 }
 
-// nearestHeap keeps the k nearest of the rows it is offered, the farthest of
-// them at the root.
-type nearestHeap struct {
-	k       int
-	entries []nearestEntry
-}
+// nearestHeap keeps the nearest of the rows it is offered, as many as its
+// capacity, the farthest of them first.
+type nearestHeap []nearestEntry
 
 func (h *nearestHeap) offer(distance float64, row int32) {
 	e := nearestEntry{distance, row}
-	if len(h.entries) < h.k {
-		h.entries = append(h.entries, e)
-		i := len(h.entries) - 1
-		for i > 0 {
-			parent := (i - 1) / 2
-			if !e.farther(h.entries[parent]) {
-				break
-			}
-			h.entries[i] = h.entries[parent]
-			i = parent
+	s := *h
+	if len(s) < cap(s) {
+		s = append(s, e)
+		*h = s
+		i := len(s) - 1
+		for i > 0 && e.farther(s[(i-1)/2]) {
+			s[i] = s[(i-1)/2]
+			i = (i - 1) / 2
 		}
-		h.entries[i] = e
+		s[i] = e
 		return
 	}
-	if !h.entries[0].farther(e) {
+	if !s[0].farther(e) {
 		return
 	}
 	i := 0
 	for {
 		child := 2*i + 1
-		if child >= len(h.entries) {
+		if child+1 < len(s) && s[child+1].farther(s[child]) {
+			child++
+		}
+		if child >= len(s) || !s[child].farther(e) {
 			break
 		}
-		if right := child + 1; right < len(h.entries) && h.entries[right].farther(h.entries[child]) {
-			child = right
-		}
-		if !h.entries[child].farther(e) {
-			break
-		}
-		h.entries[i] = h.entries[child]
+		s[i] = s[child]
 		i = child
 	}
-	h.entries[i] = e
+	s[i] = e
 }

@@ -111,9 +111,6 @@ func (r *resolver) resolve(l Link) (chunkID, reason string) {
 		dest = decodePercent(dest)
 		if strings.HasPrefix(dest, "/") {
 			p = path.Join(root, strings.TrimLeft(dest, "/"))
-			if p == "" {
-				p = "."
-			}
 		} else {
 			p = path.Join(path.Dir(l.Document), dest)
 		}
@@ -159,10 +156,10 @@ func (r *resolver) document(p string) (string, bool) {
 	return "", false
 }
 
-// root returns the root a document is in, "" when there is only one.
+// root returns the root a document is in, "." when there is only one.
 func (r *resolver) root(document string) string {
 	if len(r.opts.Roots) == 0 {
-		return ""
+		return "."
 	}
 	root, _, _ := strings.Cut(document, "/")
 	return root

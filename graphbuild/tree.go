@@ -43,7 +43,7 @@ func DirRoots(dirs ...string) ([]Root, error) {
 		return nil, errors.New("no directory is given; name at least one to read documents from")
 	}
 	roots := make([]Root, len(dirs))
-	real := make([]string, len(dirs))
+	resolved := make([]string, len(dirs))
 	taken := map[string]bool{}
 	for i, dir := range dirs {
 		info, err := os.Stat(dir)
@@ -53,14 +53,14 @@ func DirRoots(dirs ...string) ([]Root, error) {
 		if !info.IsDir() {
 			return nil, fmt.Errorf("%s is not a directory; name the directory it is in", dir)
 		}
-		if real[i], err = filepath.Abs(dir); err != nil {
+		if resolved[i], err = filepath.Abs(dir); err != nil {
 			return nil, err
 		}
-		if real[i], err = filepath.EvalSymlinks(real[i]); err != nil {
+		if resolved[i], err = filepath.EvalSymlinks(resolved[i]); err != nil {
 			return nil, err
 		}
 		for j := range i {
-			if within(real[i], real[j]) || within(real[j], real[i]) {
+			if within(resolved[i], resolved[j]) || within(resolved[j], resolved[i]) {
 				return nil, fmt.Errorf("directories %s and %s overlap; give the outer one only", dirs[j], dir)
 			}
 		}
@@ -68,7 +68,7 @@ func DirRoots(dirs ...string) ([]Root, error) {
 		if len(dirs) == 1 {
 			continue
 		}
-		base := filepath.Base(real[i])
+		base := filepath.Base(resolved[i])
 		name := base
 		for n := 2; taken[name]; n++ {
 			name = base + "-" + strconv.Itoa(n)

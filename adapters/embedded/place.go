@@ -129,11 +129,14 @@ func (p place) checkTarget() (replaces bool, err error) {
 		return false, fmt.Errorf("%s is not replaced because it holds %q, which is not part of an index: give another directory", p.dir, name)
 	}
 	data, err := os.ReadFile(filepath.Join(p.dir, manifestName))
-	if err == nil {
-		_, err = ParseManifest(data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("%s is not replaced because it is not a whole index: it has no %s: remove it or give another directory", p.dir, manifestName)
 	}
-	if err != nil && !errors.Is(err, mapmatched.ErrStaleIndex) {
-		return false, fmt.Errorf("%s is not replaced because it is not a whole index: %s: %w: remove it or give another directory", p.dir, manifestName, err)
+	if err != nil {
+		return false, err
+	}
+	if _, err := ParseManifest(data); err != nil && !errors.Is(err, mapmatched.ErrStaleIndex) {
+		return false, fmt.Errorf("%s is not replaced because it is not a whole index: %s %w: remove it or give another directory", p.dir, manifestName, err)
 	}
 	return true, nil
 }

@@ -161,7 +161,7 @@ func TestWriteRefusesForeignTargets(t *testing.T) {
 	}{
 		{"a user's directory", put("thesis.md", "my only copy"), mapmatched.KindInvalid, []string{"thesis.md", "another directory"}},
 		{"a web application", put(manifestName, `{"name":"app"}`), mapmatched.KindInvalid, []string{manifestName, "not a whole index"}},
-		{"data without manifest", put(textName, "x"), mapmatched.KindInvalid, []string{manifestName, "not a whole index"}},
+		{"data without manifest", put(textName, "x"), mapmatched.KindInvalid, []string{"it has no " + manifestName, "not a whole index"}},
 		{"a note in an index", func(t *testing.T, dir string) { index(t, dir); put("notes.txt", "keep")(t, dir) }, mapmatched.KindInvalid, []string{"notes.txt"}},
 		{"a directory in an index", func(t *testing.T, dir string) { index(t, dir); put("x", "y")(t, filepath.Join(dir, "sub")) }, mapmatched.KindInvalid, []string{"sub"}},
 		{"a file", func(t *testing.T, dir string) { put(filepath.Base(dir), "text")(t, filepath.Dir(dir)) }, mapmatched.KindInvalid, []string{"not a directory"}},
@@ -188,7 +188,7 @@ func TestWriteRefusesForeignTargets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	put("file", "")(t, filepath.Dir(file))
 	err := Write(t.Context(), filepath.Join(file, "index"), small(), nil)
-	wantError(t, err, mapmatched.KindUnavailable, "not a directory")
+	wantError(t, err, mapmatched.KindInvalid, "not a directory")
 }
 
 // tree lists all names below a directory with their contents.

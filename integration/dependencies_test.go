@@ -1,0 +1,106 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mapmatched/mmplug"
+
+// allowed says, for the packages below a path, what they may import beside the
+// standard library and each other. The longest path that fits counts.
+var allowed = map[string][]string{
+	"mapmatched":             {},
+	"mapmatched/registry":    {module + "/mapmatched"},
+	"mapmatched/adaptertest": {module + "/mapmatched"},
+	"graphbuild":             {module + "/mapmatched", "github.com/yuin/goldmark"},
+	"adapters/embedded":      {module + "/mapmatched", module + "/mapmatched/registry", "golang.org/x/sys", "golang.org/x/text"},
+	"cmd/mmplug":             {module, "github.com/spf13", "golang.org/x/term"},
+	"examples":               {module},
+	"integration":            {},
+}
+
+type listed struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Deps       []string
+}
+
+// list is go list -json of some packages.
+func list(t *testing.T, args ...string) []listed {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,Imports,Deps"}, args...)...)
+	cmd.Dir = ".."
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v: %s", err, stderr.Bytes())
+	}
+	var packages []listed
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := decoder.Decode(&p); err == io.EOF {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+func below(importPath, root string) bool {
+	return importPath == root || strings.HasPrefix(importPath, root+"/")
+}
+
+// rule finds the entry of allowed for a package of this module.
+func rule(importPath string) (root string, imports []string, found bool) {
+	for root = strings.TrimPrefix(importPath, module+"/"); root != "."; root = path.Dir(root) {
+		if imports, found = allowed[root]; found {
+			return module + "/" + root, imports, true
+		}
+	}
+	return "", nil, false
+}
+
+func TestImports(t *testing.T) {
+	standard := map[string]bool{}
+	for _, p := range list(t, "std") {
+		standard[p.ImportPath] = true
+	}
+	packages := list(t, "./...")
+	if len(packages) < len(allowed) {
+		t.Fatalf("%d packages, fewer than there are rules", len(packages))
+	}
+	for _, p := range packages {
+		root, imports, found := rule(p.ImportPath)
+		if !found {
+			t.Errorf("%s has no rule: add it to allowed", p.ImportPath)
+			continue
+		}
+		for _, dep := range p.Imports {
+			if standard[dep] || below(dep, root) {
+				continue
+			}
+			if !slices.ContainsFunc(imports, func(prefix string) bool {
+				return dep == prefix || strings.HasPrefix(dep, prefix+"/") && (prefix != module+"/mapmatched")
+			}) {
+				t.Errorf("%s may not import %s", p.ImportPath, dep)
+			}
+		}
+		if root == module+"/mapmatched" {
+			for _, dep := range p.Deps {
+				if !standard[dep] && dep != module+"/mapmatched" {
+					t.Errorf("%s depends on %s: the core stands on the standard library alone", p.ImportPath, dep)
+				}
+			}
+		}
+	}
+}
