@@ -51,7 +51,7 @@ func run(ctx context.Context, w io.Writer) error {
 		"tokens/lifetime":  "how long a token is valid : one hour",
 		"tokens/renew":     "renew it with the refresh token",
 		"invites/lifetime": "an invite is valid for seven days",
-		"invites/renew":    "how to renew it : send a new link",
+		"invites/renew":    "to renew it send a new link",
 	}
 	graph, err := mapmatched.NewGraph([]mapmatched.Edge{
 		{From: "tokens/lifetime", To: "tokens/renew", Weight: 1, Type: mapmatched.EdgeNext},
