@@ -85,12 +85,12 @@ const knnTile = 64
 // is an edge where either end selected the other, of length
 // min(max(distance, MinimumEdgeDistance), MaximumDistance).
 //
-// Edges are undirected with From < To in byte order, sorted by From and To.
-// They are the same whatever the order of the rows and the number of cores. Fewer than
+// Edges are undirected with From < To in byte order, sorted by From and To, and
+// the same whatever the order of the rows and the number of cores. Fewer than
 // two chunks have none. Rows of different lengths, of no length, with a value
 // that is not finite or all zero, and empty or duplicate IDs are errors that
-// name the row and the ID. The time is of the order of len(ids)² dimensions,
-// the memory that of the vectors in float64 and K pairs a row.
+// name the row and the ID. The time is of the order of len(ids)² times the
+// dimension, the memory that of the vectors in float64 and K pairs a row.
 func KNN(ctx context.Context, ids []string, vectors [][]float32, opts *KNNOptions) ([]mapmatched.Edge, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err

@@ -203,8 +203,6 @@ func plainText(n ast.Node, src []byte, images bool) string {
 			if n.SoftLineBreak() || n.HardLineBreak() {
 				b.WriteByte(' ')
 			}
-		case *ast.String:
-			b.Write(n.Value)
 		}
 		return ast.WalkContinue, nil
 	})

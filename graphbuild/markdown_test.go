@@ -105,6 +105,7 @@ func TestChunkMarkdownSections(t *testing.T) {
 		{"byte order mark", "\uFEFF# A\na", []string{`d.md#a|A|"\ufeff# A\na"`}},
 		{"CRLF", "# A\r\na\r\n\r\nB\r\n-\r\nb\r\n", []string{`d.md#a|A|"# A\r\na\r\n\r\n"`, `d.md#b|A > B|"B\r\n-\r\nb\r\n"`}},
 		{"markup", "# *A* `b*c` [d](e) &amp; \\# <br> ![f](g)\nx", []string{`d.md#a-bc-d----|A b*c d & # f|"# *A* ` + "`b*c`" + ` [d](e) &amp; \\# <br> ![f](g)\nx"`}},
+		{"address in a heading", "# See <https://e.org>\nx", []string{`d.md#see-httpseorg|See https://e.org|"# See <https://e.org>\nx"`}},
 		{"separator in a heading", "# A > B\nx\n## C\ny", []string{`d.md#a--b|A › B|"# A > B\nx\n"`, `d.md#c|A › B > C|"## C\ny"`}},
 		{"empty heading", "#\n\n# A\na\n##\nb", []string{`d.md#a|A|"#\n\n# A\na\n##\nb"`}},
 		{"braces are text", "# A\n{}\n# B\nb", []string{`d.md#a|A|"# A\n{}\n"`, `d.md#b|B|"# B\nb"`}},
@@ -211,6 +212,9 @@ func TestChunkText(t *testing.T) {
 	if !reflect.DeepEqual(got, want) || c.Links != nil || c.Anchors != nil {
 		t.Errorf("got %q, links %v, anchors %v, want %q and none", got, c.Links, c.Anchors, want)
 	}
+	if c, err := ChunkText(Document{ID: "dir/.text", Text: "x"}, nil); err != nil || c.Chunks[0].Title != ".text" {
+		t.Errorf("title %q, error %v; want .text", c.Chunks[0].Title, err)
+	}
 	if c, err := ChunkText(Document{ID: "e.txt"}, nil); err != nil || len(c.Chunks) != 0 {
 		t.Errorf("empty text: %v, %v; want no chunks", c.Chunks, err)
 	}
@@ -283,7 +287,8 @@ func TestLongHeadingsStayShortInNames(t *testing.T) {
 }
 
 // TestSlowInputs has the patterns that take a Markdown parser time in the
-// square of the length. Unmasked, each would take minutes.
+// square of the length, which the test time limit would not bear, and some
+// that could do so to the code here.
 func TestSlowInputs(t *testing.T) {
 	const n = 1 << 20
 	for name, unit := range map[string]string{

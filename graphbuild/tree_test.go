@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -230,12 +231,10 @@ func TestReadTreeErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", tt.name, err, tt.want)
 		}
 	}
-	if _, err := BuildCorpus(context.Background(), nil, &CorpusOptions{Structure: StructureOptions{Next: -1, Link: inf()}}); !errors.Is(err, mapmatched.ErrInvalidConfig) {
+	if _, err := BuildCorpus(context.Background(), nil, &CorpusOptions{Structure: StructureOptions{Next: -1, Link: math.Inf(1)}}); !errors.Is(err, mapmatched.ErrInvalidConfig) {
 		t.Errorf("weights: error %v, want an invalid configuration", err)
 	}
 }
-
-func inf() float64 { x := 0.0; return 1 / x }
 
 func TestReadTreeCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
