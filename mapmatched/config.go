@@ -181,8 +181,9 @@ func (c *Config) resolve() (settings, error) {
 	return s, errors.Join(faults...)
 }
 
-// options spells the settings as traces and saved sessions do.
-func (s *settings) options() *Options {
+// options spells the settings as traces and saved sessions do. They share
+// nothing with s.
+func (s settings) options() *Options {
 	o := &Options{
 		CandidateLimit:     &s.candidates,
 		ContextRadius:      &s.radius,
@@ -219,34 +220,34 @@ func (o *Options) Config() (*Config, error) {
 		ContextLimit:     o.ContextLimit,
 	}
 	var faults []error
-	positive := func(field string, ok bool) {
+	given := func(field string, value any, ok bool) {
 		if !ok {
-			faults = append(faults, fmt.Errorf("%s is 0: %w: leave it out for the default", field, ErrInvalidConfig))
+			faults = append(faults, fmt.Errorf("%s is %#v: %w: leave it out for the default", field, value, ErrInvalidConfig))
 		}
 	}
 	if o.ScoreNormalization != nil {
 		c.ScoreNormalization = Normalization(*o.ScoreNormalization)
-		positive("score_normalization", *o.ScoreNormalization != "")
+		given("score_normalization", *o.ScoreNormalization, *o.ScoreNormalization != "")
 	}
 	if o.OnEmpty != nil {
 		c.OnEmpty = OnEmpty(*o.OnEmpty)
-		positive("on_empty", *o.OnEmpty != "")
+		given("on_empty", *o.OnEmpty, *o.OnEmpty != "")
 	}
 	if o.CandidateLimit != nil {
 		c.CandidateLimit = *o.CandidateLimit
-		positive("candidate_limit", c.CandidateLimit != 0)
+		given("candidate_limit", 0, c.CandidateLimit != 0)
 	}
 	if o.Beam != nil {
 		c.Beam = *o.Beam
-		positive("beam", c.Beam != 0)
+		given("beam", 0, c.Beam != 0)
 	}
 	if o.BreakDistance != nil {
 		c.BreakDistance = *o.BreakDistance
-		positive("break_distance", c.BreakDistance != 0)
+		given("break_distance", 0, c.BreakDistance != 0)
 	}
 	if o.Temperature != nil {
 		c.Temperature = *o.Temperature
-		positive("temperature", c.Temperature != 0)
+		given("temperature", 0, c.Temperature != 0)
 	}
 	if err := errors.Join(append(faults, c.Validate())...); err != nil {
 		return nil, err

@@ -33,19 +33,12 @@ type GraphOptions struct {
 type Graph struct {
 	ids      []string         // ascending, so that node order is ID order
 	index    map[string]int32 // node of an ID
-	first    []int32          // arcs of node v are arcs[first[v]:first[v+1]]
-	arcs     []arc            // in ascending weight for each node
-	types    []EdgeType       // by arc.kind, ascending
+	arcs     Adjacency
+	types    []EdgeType // by Arc.Type, ascending
 	edges    int
 	directed bool
 	maximum  float64
-	scratch  sync.Pool // of *search
-}
-
-type arc struct {
-	weight float64
-	to     int32
-	kind   int32 // index of the edge type
+	scratch  sync.Pool // of *Search
 }
 
 // NewGraph builds a graph from edges. Both ends of an edge become nodes. Of
@@ -119,43 +112,43 @@ func (g *Graph) intern(edges []Edge, nodes []string) error {
 func (g *Graph) connect(edges []Edge) {
 	type link struct {
 		from int32
-		arc
+		Arc
 	}
 	links := make([]link, 0, len(edges))
 	for _, e := range edges {
 		kind, _ := slices.BinarySearch(g.types, e.Type)
-		l := link{g.index[e.From], arc{e.Weight, g.index[e.To], int32(kind)}}
-		if l.from == l.to {
+		l := link{g.index[e.From], Arc{e.Weight, g.index[e.To], int32(kind)}}
+		if l.from == l.To {
 			continue
 		}
-		if !g.directed && l.from > l.to {
-			l.from, l.to = l.to, l.from
+		if !g.directed && l.from > l.To {
+			l.from, l.To = l.To, l.from
 		}
 		links = append(links, l)
 	}
 	slices.SortFunc(links, func(a, b link) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to),
-			cmp.Compare(a.weight, b.weight), cmp.Compare(a.kind, b.kind))
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.To, b.To),
+			cmp.Compare(a.Weight, b.Weight), cmp.Compare(a.Type, b.Type))
 	})
-	links = slices.CompactFunc(links, func(a, b link) bool { return a.from == b.from && a.to == b.to })
+	links = slices.CompactFunc(links, func(a, b link) bool { return a.from == b.from && a.To == b.To })
 	g.edges = len(links)
 	if !g.directed {
 		for _, l := range links[:g.edges] {
-			links = append(links, link{l.to, arc{l.weight, l.from, l.kind}})
+			links = append(links, link{l.To, Arc{l.Weight, l.from, l.Type}})
 		}
 	}
 	slices.SortFunc(links, func(a, b link) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.weight, b.weight), cmp.Compare(a.to, b.to))
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.Weight, b.Weight), cmp.Compare(a.To, b.To))
 	})
-	g.first = make([]int32, len(g.ids)+1)
-	g.arcs = make([]arc, len(links))
+	first, arcs := make([]int32, len(g.ids)+1), make([]Arc, len(links))
 	for i, l := range links {
-		g.arcs[i] = l.arc
-		g.first[l.from+1] = int32(i + 1)
+		arcs[i] = l.Arc
+		first[l.from+1] = int32(i + 1)
 	}
-	for v := 1; v < len(g.first); v++ {
-		g.first[v] = max(g.first[v], g.first[v-1])
+	for v := 1; v < len(first); v++ {
+		first[v] = max(first[v], first[v-1])
 	}
+	g.arcs = Adjacency{first, arcs}
 }
 
 // MaximumDistance implements CorpusGraph.
@@ -173,23 +166,30 @@ func (g *Graph) NumEdges() int { return g.edges }
 // Nodes returns the chunk IDs in ascending order.
 func (g *Graph) Nodes() []string { return slices.Clone(g.ids) }
 
+// EdgeTypes returns the types of edges by their number in an Arc, ascending.
+func (g *Graph) EdgeTypes() []EdgeType { return slices.Clone(g.types) }
+
+// Adjacency returns the arcs of the graph, which are not to be changed. Node v
+// is the chunk Nodes()[v].
+func (g *Graph) Adjacency() *Adjacency { return &g.arcs }
+
 // Edges implements EdgeLister: ascending by From and To, an undirected edge
 // once with From < To.
 func (g *Graph) Edges(ctx context.Context) iter.Seq2[Edge, error] {
 	return func(yield func(Edge, error) bool) {
-		var arcs []arc
+		var arcs []Arc
 		for v := range g.ids {
 			if err := ctx.Err(); err != nil {
 				yield(Edge{}, err)
 				return
 			}
-			arcs = append(arcs[:0], g.arcs[g.first[v]:g.first[v+1]]...)
-			slices.SortFunc(arcs, func(a, b arc) int { return cmp.Compare(a.to, b.to) })
+			arcs = append(arcs[:0], g.arcs.Arcs[g.arcs.First[v]:g.arcs.First[v+1]]...)
+			slices.SortFunc(arcs, func(a, b Arc) int { return cmp.Compare(a.To, b.To) })
 			for _, a := range arcs {
-				if !g.directed && int(a.to) < v {
+				if !g.directed && int(a.To) < v {
 					continue
 				}
-				if !yield(Edge{g.ids[v], g.ids[a.to], a.weight, g.types[a.kind]}, nil) {
+				if !yield(Edge{g.ids[v], g.ids[a.To], a.Weight, g.types[a.Type]}, nil) {
 					return
 				}
 			}
@@ -204,7 +204,7 @@ func (g *Graph) Distances(ctx context.Context, from, to []string, dst []float64)
 	if len(dst) != len(from)*len(to) {
 		return fmt.Errorf("graph: %d distances asked for (%d from × %d to), but dst holds %d", len(from)*len(to), len(from), len(to), len(dst))
 	}
-	s := g.scratch.Get().(*search)
+	s := g.scratch.Get().(*Search)
 	defer g.scratch.Put(s)
 	s.targets = s.targets[:0]
 	for _, id := range to {
@@ -229,7 +229,7 @@ func (g *Graph) Distances(ctx context.Context, from, to []string, dst []float64)
 			}
 			continue
 		}
-		if err := g.run(ctx, s, node, g.maximum, true); err != nil {
+		if err := s.run(ctx, &g.arcs, node, g.maximum, true); err != nil {
 			return err
 		}
 		for j, target := range s.targets {
@@ -255,9 +255,9 @@ func (g *Graph) Neighborhood(ctx context.Context, chunkID string, radius float64
 	if !known || radius < 0 {
 		return nil, nil
 	}
-	s := g.scratch.Get().(*search)
+	s := g.scratch.Get().(*Search)
 	defer g.scratch.Put(s)
-	if err := g.run(ctx, s, source, min(radius, g.maximum), false); err != nil {
+	if err := s.run(ctx, &g.arcs, source, min(radius, g.maximum), false); err != nil {
 		return nil, err
 	}
 	found := make([]Neighbor, 0, len(s.settled))
@@ -270,4 +270,32 @@ func (g *Graph) Neighborhood(ctx context.Context, chunkID string, radius float64
 		return cmp.Or(cmp.Compare(a.Distance, b.Distance), strings.Compare(a.ChunkID, b.ChunkID))
 	})
 	return found, nil
+}
+
+// ShortestPath returns the edges of a shortest path between two chunks in the
+// order they are passed, From to To. Their weights add up, from the first on,
+// to the distance. It is empty when the chunks are the same, out of reach or
+// unknown.
+func (g *Graph) ShortestPath(ctx context.Context, from, to string) ([]Edge, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	source, known := g.index[from]
+	target, alsoKnown := g.index[to]
+	if !known || !alsoKnown {
+		return nil, nil
+	}
+	s := g.scratch.Get().(*Search)
+	defer g.scratch.Put(s)
+	if err := s.Reach(ctx, &g.arcs, source, g.maximum, []int32{target}); err != nil {
+		return nil, err
+	}
+	var edges []Edge
+	at := source
+	for _, i := range s.Path(&g.arcs, target) {
+		a := g.arcs.Arcs[i]
+		edges = append(edges, Edge{g.ids[at], g.ids[a.To], a.Weight, g.types[a.Type]})
+		at = a.To
+	}
+	return edges, nil
 }

@@ -202,7 +202,7 @@ func TestSearchStopsEarly(t *testing.T) {
 		{[]int32{unknownNode}, 0},
 	} {
 		s.targets, s.settled = c.targets, nil
-		if err := g.run(t.Context(), s, 500, g.maximum, true); err != nil {
+		if err := s.run(t.Context(), &g.arcs, 500, g.maximum, true); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(s.settled); n > c.settled || n < c.settled-1 {
@@ -287,7 +287,7 @@ func TestSearchEpochWraps(t *testing.T) {
 	s := newSearch(g.NumNodes())
 	run := func(s *search, source int32, stop bool) []float64 {
 		s.targets = []int32{3, 5, 7}
-		if err := g.run(t.Context(), s, source, g.maximum, stop); err != nil {
+		if err := s.run(t.Context(), &g.arcs, source, g.maximum, stop); err != nil {
 			t.Fatal(err)
 		}
 		d := slices.Repeat([]float64{-1}, g.NumNodes())

@@ -65,11 +65,11 @@ func normalizeInto(dst, scores []float64, n Normalization) error {
 	}
 	mean := exactSum(dst) / count
 	for i, r := range dst {
-		dst[i] = r - mean
+		dst[i] = (r - mean) + 0 // adding 0 turns −0 into 0
 	}
 	if n == NormalizeCenter {
 		for i, d := range dst {
-			dst[i] = math.Ldexp(d, exponent)
+			dst[i] = math.Ldexp(d, exponent) + 0
 			if math.IsInf(dst[i], 0) {
 				return fmt.Errorf("centered score %d: %w", i, ErrNonFinite)
 			}
@@ -82,7 +82,7 @@ func normalizeInto(dst, scores []float64, n Normalization) error {
 	}
 	std := math.Sqrt(exactSum(squares) / count)
 	for i, d := range dst {
-		dst[i] = d / std
+		dst[i] = d/std + 0
 	}
 	return nil
 }
@@ -155,13 +155,13 @@ func EmissionEntropy(weighted []float64) float64 {
 	}
 	terms := make([]float64, len(weighted))
 	for i, w := range weighted {
-		terms[i] = math.Exp(w - top)
+		terms[i] = Exp(w - top)
 	}
 	total := exactSum(terms)
 	for i, t := range terms {
 		terms[i] = 0
 		if p := t / total; p > 0 {
-			terms[i] = float64(p * math.Log(p))
+			terms[i] = float64(p * Log(p))
 		}
 	}
 	return max(-exactSum(terms), 0) + 0 // adding 0 turns −0 into 0

@@ -78,7 +78,7 @@ func normalizeLog(logs []float64) {
 	total := logSumExp(logs)
 	if math.IsInf(total, 0) || math.IsNaN(total) {
 		for i := range logs {
-			logs[i] = -math.Log(float64(len(logs)))
+			logs[i] = -Log(float64(len(logs)))
 		}
 		return
 	}
@@ -99,17 +99,17 @@ func logSumExp(values []float64) float64 {
 	total := 0.0
 	for _, v := range values {
 		if d := v - top; d > -746 { // exp is 0 below
-			total += math.Exp(d)
+			total += Exp(d)
 		}
 	}
-	return top + math.Log(total)
+	return top + Log(total)
 }
 
 // logEntropy is the entropy in nats of probabilities given as logarithms.
 func logEntropy(logs []float64) float64 {
 	entropy := 0.0
 	for _, l := range logs {
-		if p := math.Exp(l); p > 0 {
+		if p := Exp(l); p > 0 {
 			entropy -= float64(p * l)
 		}
 	}

@@ -248,14 +248,15 @@ func (s *Session) replay(saved *savedSession) error {
 	}
 	s.released = saved.Released
 	for i := range saved.Columns {
-		if err := s.replayColumn(&saved.Columns[i], saved.History[s.turns()]); err != nil {
+		if err := s.replayColumn(&saved.Columns[i], saved.History[s.turns()], turns); err != nil {
 			return fmt.Errorf("turn %d: %w", s.base+i, err)
 		}
 	}
 	s.history = saved.History
 	s.trimAt = min(max(saved.TrimAt, 0), 2*len(s.columns)+1) // it is at most a quarter beyond what was there
 	for i, turn := range saved.Revised {
-		if turn < 0 || turn >= turns || i > 0 && turn <= saved.Revised[i-1] {
+		committed := turns - 2 - s.lag // through which turn, before the last one came
+		if turn < 0 || turn >= turns-1 || i > 0 && turn <= saved.Revised[i-1] || s.lag >= 0 && turn <= committed {
 			return fmt.Errorf("revised turns %v of %d", saved.Revised, turns)
 		}
 	}
@@ -273,7 +274,13 @@ func (s *Session) replay(saved *savedSession) error {
 	return nil
 }
 
-func (s *Session) replayColumn(saved *savedColumn, query string) error {
+// isPosterior reports whether logs can be the logarithms of n probabilities.
+func isPosterior(logs []float64, n int) bool {
+	return len(logs) == n && !slices.ContainsFunc(logs, func(l float64) bool { return !(l <= 1e-9) })
+}
+
+// replayColumn adds a saved turn to a session that will have so many.
+func (s *Session) replayColumn(saved *savedColumn, query string, turns int) error {
 	turn := s.turns()
 	if saved.Gap != "" {
 		if len(saved.ChunkIDs) > 0 {
@@ -286,11 +293,14 @@ func (s *Session) replayColumn(saved *savedColumn, query string) error {
 	if n == 0 || n > s.candidates || len(saved.Raw) != n || saved.Parts != nil && len(saved.Parts) != n {
 		return fmt.Errorf("%d candidates (limit %d), %d raw scores, %d score parts", n, s.candidates, len(saved.Raw), len(saved.Parts))
 	}
-	c := s.newColumn(n, saved.From)
+	c := s.newColumn(n, saved.From, len(saved.Distance) > 0)
 	c.query, c.parts, c.Break = query, saved.Parts, saved.Break
 	seen := s.emptySet()
-	for _, id := range saved.ChunkIDs {
-		if _, twice := seen[id]; twice || id == "" {
+	for x, id := range saved.ChunkIDs {
+		if id == "" {
+			return fmt.Errorf("candidate %d: %w", x, ErrEmptyChunkID)
+		}
+		if _, twice := seen[id]; twice {
 			return fmt.Errorf("chunk %q: %w", id, ErrDuplicateCandidate)
 		}
 		seen[id] = struct{}{}
@@ -333,15 +343,16 @@ func (s *Session) replayColumn(saved *savedColumn, query string) error {
 			}
 		}
 	}
-	if saved.Settled != nil {
-		if len(saved.Settled) != n || s.lag < 0 || slices.ContainsFunc(saved.Settled, math.IsNaN) {
-			return errors.New("bad posterior of a committed turn")
-		}
-		c.settled = saved.Settled
+	if committed := s.lag >= 0 && turn < turns-s.lag; committed != (saved.Settled != nil) || committed && !isPosterior(saved.Settled, n) {
+		return errors.New("bad posterior of a committed turn")
+	}
+	c.settled = saved.Settled
+	if c.previous >= s.base && s.at(c.previous).settled != nil && len(c.From) != 1 {
+		return fmt.Errorf("predecessors %v, although turn %d is committed", c.From, c.previous)
 	}
 	switch {
 	case first:
-		if len(saved.Alpha) != n || len(saved.Sum) != n || len(saved.Message) != n || len(saved.Back) != n || slices.ContainsFunc(saved.Message, math.IsNaN) {
+		if len(saved.Alpha) != n || len(saved.Sum) != n || len(saved.Back) != n || !isPosterior(saved.Message, n) {
 			return errors.New("bad state at the border to the released turns")
 		}
 		for _, y := range saved.Back {

@@ -3,8 +3,11 @@ package mapmatched
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 // Session decodes one conversation, turn by turn. Its methods may be called
@@ -112,6 +115,7 @@ func (s *Session) release() { <-s.lock }
 // observe works out everything that can fail and then, in one step that
 // cannot, makes the turn part of the session.
 func (s *Session) observe(ctx context.Context, text string, candidates []Candidate) (*Result, error) {
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	candidates = candidates[:min(len(candidates), s.candidates)]
 	turn := s.turns()
 	next, err := s.column(ctx, text, candidates)
@@ -126,7 +130,7 @@ func (s *Session) observe(ctx context.Context, text string, candidates []Candida
 	if next.gap == "" {
 		end := d.end
 		result.ChunkID = next.ChunkIDs[end]
-		result.Confidence = math.Exp(next.message[end])
+		result.Confidence = Exp(next.message[end])
 		result.Ranking = s.rank(next, end, candidates)
 		result.ContextChunkIDs, err = s.expand(ctx, result.ChunkID, next.ChunkIDs)
 		if err != nil {
@@ -147,13 +151,16 @@ func (s *Session) column(ctx context.Context, text string, candidates []Candidat
 		}
 		return &column{query: text, gap: "no candidates", previous: -1}, nil
 	}
-	c := s.newColumn(len(candidates), s.survivors())
+	c := s.newColumn(len(candidates), s.survivors(), s.transition != 0)
 	c.query = text
 	seen := s.emptySet()
 	for x, candidate := range candidates {
 		id := candidate.ChunkID
 		if id == "" {
 			return nil, fmt.Errorf("candidate %d: %w", x, ErrEmptyChunkID)
+		}
+		if !utf8.ValidString(id) {
+			return nil, fmt.Errorf("chunk %q: the ID is not UTF-8, which traces and saved sessions are", id)
 		}
 		if _, twice := seen[id]; twice {
 			return nil, fmt.Errorf("chunk %q: %w: a turn may offer a chunk once", id, ErrDuplicateCandidate)
@@ -168,7 +175,12 @@ func (s *Session) column(ctx context.Context, text string, candidates []Candidat
 			if c.parts == nil {
 				c.parts = make([]map[string]float64, len(candidates))
 			}
-			c.parts[x] = candidate.Parts
+			c.parts[x] = maps.Clone(candidate.Parts)
+			for name, part := range candidate.Parts {
+				if math.IsNaN(part) || math.IsInf(part, 0) {
+					return nil, fmt.Errorf("chunk %q: part %q of the score is %v: %w", id, name, part, ErrNonFinite)
+				}
+			}
 		}
 	}
 	if err := s.emit(c); err != nil {
@@ -255,7 +267,7 @@ func (s *Session) breakAt(c *column) {
 func (s *Session) rank(c *column, end int, candidates []Candidate) []Ranked {
 	ranking := make([]Ranked, len(candidates))
 	for x, candidate := range candidates {
-		ranking[x] = Ranked{candidate, x, c.alpha[x], math.Exp(c.message[x])}
+		ranking[x] = Ranked{candidate, x, c.alpha[x], Exp(c.message[x])}
 	}
 	slices.SortStableFunc(ranking, func(a, b Ranked) int {
 		switch {
@@ -372,7 +384,7 @@ func (s *Session) Posterior(turn int) ([]Scored, error) {
 	marginals := s.marginals()[turn-s.base]
 	posterior := make([]Scored, len(marginals))
 	for x, l := range marginals {
-		posterior[x] = Scored{c.ChunkIDs[x], math.Exp(l)}
+		posterior[x] = Scored{c.ChunkIDs[x], Exp(l)}
 	}
 	return posterior, nil
 }

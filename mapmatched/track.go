@@ -3,6 +3,7 @@ package mapmatched
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -72,12 +73,16 @@ func (t *track) lastIndex() int {
 
 // newColumn makes a column of n candidates reachable from the given ones of
 // the turn before, in room that a released column leaves.
-func (t *track) newColumn(n int, from []int) *column {
+// With distances, it has room for those.
+func (t *track) newColumn(n int, from []int, distances bool) *column {
 	c := &column{}
 	if last := len(t.spare) - 1; last >= 0 {
 		c, t.spare = t.spare[last], t.spare[:last]
 	}
-	need := 6*n + len(from)*n
+	need := 6 * n
+	if distances {
+		need += len(from) * n
+	}
 	if cap(c.slab) < need {
 		c.slab = make([]float64, need)
 	}
@@ -138,8 +143,10 @@ func (s *Session) decode(ctx context.Context, next *column) (decoded, error) {
 		return s.delegate(ctx, next)
 	}
 	s.reach(next)
-	if err := checkScores(s.turns(), next.ChunkIDs, next.alpha); err != nil {
-		return decoded{}, err
+	for _, scores := range [][]float64{next.alpha, next.sum} {
+		if err := checkScores(s.turns(), next.ChunkIDs, scores); err != nil {
+			return decoded{}, err
+		}
 	}
 	d := decoded{end: next.bestEnd(next.alpha, s.transition)}
 	d.total = next.sum[d.end]
@@ -195,7 +202,7 @@ func (s *Session) delegate(ctx context.Context, next *column) (decoded, error) {
 	}
 	d := decoded{end: answer.Path[len(answer.Path)-1]}
 	if d.total, err = t.Score(answer.Path); err != nil {
-		return decoded{}, fmt.Errorf("turn %d: decoder: %w", s.turns(), err)
+		return decoded{}, fmt.Errorf("decoder: %w", err)
 	}
 	if err := checkScores(s.turns(), next.ChunkIDs, answer.Scores); err != nil {
 		return decoded{}, fmt.Errorf("decoder: %w", err)
@@ -438,7 +445,7 @@ func (s *Session) steps(steps []TraceStep, n int, candidates bool) []TraceStep {
 				from = int(s.path[c.previous-s.base])
 			}
 			step.ChunkID = c.ChunkIDs[x]
-			step.Confidence = math.Exp(marginals[i][x])
+			step.Confidence = Exp(marginals[i][x])
 			step.PosteriorEntropy = logEntropy(marginals[i])
 			step.RawEmissionScore = c.Raw[x]
 			step.NormalizedEmissionScore = c.Normalized[x]
@@ -455,7 +462,7 @@ func (s *Session) steps(steps []TraceStep, n int, candidates bool) []TraceStep {
 				step.Move = s.kind(step.ChunkID, s.pathIDs[c.previous], c, step.GraphDistance)
 			}
 			if c.parts != nil {
-				step.ScoreParts = c.parts[x]
+				step.ScoreParts = maps.Clone(c.parts[x])
 			}
 			if candidates {
 				step.Candidates = s.traceCandidates(c, marginals[i])
@@ -477,7 +484,7 @@ func (s *Session) traceCandidates(c *column, marginal []float64) []TraceCandidat
 			NormalizedEmissionScore: c.Normalized[x],
 			WeightedEmissionScore:   c.Emission[x],
 			BestPathScore:           c.alpha[x],
-			Posterior:               math.Exp(marginal[x]),
+			Posterior:               Exp(marginal[x]),
 			GraphDistance:           c.distance(from, x),
 			WeightedTransitionCost:  float64(s.transition * c.distance(from, x)),
 		}
@@ -485,7 +492,7 @@ func (s *Session) traceCandidates(c *column, marginal []float64) []TraceCandidat
 			list[x].PredecessorChunkID = s.at(c.previous).ChunkIDs[from]
 		}
 		if c.parts != nil {
-			list[x].ScoreParts = c.parts[x]
+			list[x].ScoreParts = maps.Clone(c.parts[x])
 		}
 	}
 	return list

@@ -208,6 +208,9 @@ func (t *Trellis) Score(path []int) (float64, error) {
 			}
 		}
 		total += c.gain(from, x, t.TransitionWeight)
+		if math.IsNaN(total) || math.IsInf(total, 0) {
+			return 0, fmt.Errorf("turn %d: chunk %q: accumulated score %v: %w: scores or weights are too large", i, c.ChunkIDs[x], total, ErrNonFinite)
+		}
 		before = i
 	}
 	return total, nil

@@ -211,7 +211,10 @@ func TestManyEdges(t *testing.T) {
 		t.Errorf("%d edges came back, %d went in", len(edges), len(in.Edges))
 	}
 	seen := 0
-	for range x.Edges(t.Context()) {
+	for _, err := range x.Edges(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if seen++; seen == 1500 {
 			break
 		}

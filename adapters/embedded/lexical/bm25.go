@@ -1,6 +1,6 @@
 package lexical
 
-import "math"
+import "github.com/mapmatched/mmplug/mapmatched"
 
 // Parameters of BM25.
 const (
@@ -11,7 +11,7 @@ const (
 // IDF returns ln(1 + (chunks − df + 0.5)/(df + 0.5)), the weight of a term that
 // df of so many chunks have. It is positive for 0 ≤ df ≤ chunks.
 func IDF(chunks, df int) float64 {
-	return math.Log(1 + (float64(chunks-df)+0.5)/(float64(df)+0.5))
+	return mapmatched.Log(1 + (float64(chunks-df)+0.5)/(float64(df)+0.5))
 }
 
 // Impact returns what a term adds to the score of a chunk of length tokens, tf

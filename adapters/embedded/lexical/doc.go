@@ -28,9 +28,9 @@
 //
 // A search visits the postings of the query's terms only, in the order above,
 // adding their impacts into one accumulator a chunk. As soon as the terms to
-// come could not lift a chunk without any sum among the best, only the chunks
-// that can still win are looked up in the postings of those terms (the idea of
-// MaxScore: Turtle and Flood, "Query Evaluation: Strategies and
+// come could not lift a chunk without any sum among the best, no new chunk is
+// taken up, and the terms to come are looked up for the chunks that can still
+// win (the idea of MaxScore: Turtle and Flood, "Query Evaluation: Strategies and
 // Optimizations", 1995). The result is the exact top, with exact scores.
 // Accumulators come from a pool and are stamped with the search that wrote
 // them, so nothing is cleared between searches.

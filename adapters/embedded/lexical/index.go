@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// ErrDamaged: the arrays of an index contradict each other.
+// ErrDamaged means that the arrays of an index contradict each other.
 var ErrDamaged = errors.New("lexical index is damaged")
 
 // Arrays are an index as flat arrays, the form in which it is stored. Terms

@@ -67,6 +67,7 @@ type list struct {
 	WeightedTerm
 	postings
 	most float64 // what the term adds to a score at most
+	rest float64 // what it and the terms after it add at most
 }
 
 // lists returns the terms of a query in the order in which they are summed.
@@ -82,10 +83,15 @@ func (x *Index) lists(terms []WeightedTerm) ([]list, error) {
 			return nil, err
 		}
 		if len(p.chunks) > 0 {
-			out = append(out, list{t, p, float64(t.Weight * p.greatest)})
+			out = append(out, list{WeightedTerm: t, postings: p, most: float64(t.Weight * p.greatest)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b list) int { return cmp.Compare(b.most, a.most) })
+	rest := 0.0
+	for i, l := range slices.Backward(out) {
+		rest += l.most
+		out[i].rest = rest
+	}
 	return out, nil
 }
 
@@ -109,26 +115,21 @@ func (x *Index) Search(ctx context.Context, terms []WeightedTerm, limit int) ([]
 	acc := x.pool.Get().(*accumulators)
 	defer x.pool.Put(acc)
 	acc.begin()
-	rest := 0.0 // what the terms to come add at most
-	for _, l := range lists {
-		rest += l.most
-	}
 	for i, l := range lists {
 		// Looking for a bound costs as much as the chunks touched so far, so it
 		// waits for a term with more postings than that.
 		if len(l.chunks) > len(acc.touched) {
-			if bound, full := acc.bound(limit); full && bound > rest*slack {
+			if bound, full := acc.bound(limit); full && bound > l.rest*slack {
 				// No chunk outside those touched can still be among the best.
-				if err := acc.finish(ctx, lists[i:], rest, bound); err != nil {
+				if err := acc.finish(ctx, lists[i:], bound); err != nil {
 					return nil, err
 				}
 				break
 			}
 		}
-		if err := acc.add(ctx, l); err != nil {
+		if err := acc.add(ctx, l, true); err != nil {
 			return nil, err
 		}
-		rest -= l.most
 	}
 	return acc.best(limit)
 }
@@ -146,16 +147,22 @@ func (a *accumulators) bound(limit int) (score float64, full bool) {
 	return best.Bound()
 }
 
-// finish drops the touched chunks that cannot reach the bound with what the
-// rest of the terms adds at most, and looks the others up in those terms.
-func (a *accumulators) finish(ctx context.Context, lists []list, rest, bound float64) error {
-	a.touched = slices.DeleteFunc(a.touched, func(c uint32) bool { return (a.sums[c].sum+rest)*slack < bound })
+// finish adds the rest of the terms to the touched chunks only, and drops those
+// that cannot reach the bound any more.
+func (a *accumulators) finish(ctx context.Context, lists []list, bound float64) error {
+	// Looking a chunk up costs about as much as passing over so many postings.
+	const lookup = 16
 	for _, l := range lists {
-		for i, c := range a.touched {
-			if i%checkEvery == 0 && ctx.Err() != nil {
-				return ctx.Err()
+		a.touched = slices.DeleteFunc(a.touched, func(c uint32) bool { return (a.sums[c].sum+l.rest)*slack < bound })
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if len(a.touched) < len(l.chunks)/lookup {
+			for _, c := range a.touched {
+				a.sums[c].sum += l.score(c)
 			}
-			a.sums[c].sum += l.score(c)
+		} else if err := a.add(ctx, l, false); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -185,8 +192,9 @@ func (a *accumulators) best(limit int) ([]Hit, error) {
 	return best.Sorted(), nil
 }
 
-// add adds all postings of a term.
-func (a *accumulators) add(ctx context.Context, l list) error {
+// add adds the postings of a term, unless touch is set only those of chunks
+// touched before.
+func (a *accumulators) add(ctx context.Context, l list, touch bool) error {
 	const block = 1 << 16
 	for first := 0; first < len(l.chunks); first += block {
 		if err := ctx.Err(); err != nil {
@@ -200,6 +208,9 @@ func (a *accumulators) add(ctx context.Context, l list) error {
 			}
 			s := &a.sums[c]
 			if s.stamp != a.stamp {
+				if !touch {
+					continue
+				}
 				s.stamp, s.sum = a.stamp, 0
 				a.touched = append(a.touched, c)
 			}

@@ -299,10 +299,10 @@ func TestConcurrentSearches(t *testing.T) {
 // When the stamp wraps round, sums of old searches do not come back.
 func TestStampWraps(t *testing.T) {
 	a := &accumulators{sums: make([]accumulator, 2), stamp: math.MaxUint32 - 1}
-	l := list{WeightedTerm{"x", 1}, postings{chunks: []uint32{1}, impacts: []float64{3}}, 3}
+	l := list{WeightedTerm: WeightedTerm{"x", 1}, postings: postings{chunks: []uint32{1}, impacts: []float64{3}}}
 	for range 3 {
 		a.begin()
-		if err := a.add(t.Context(), l); err != nil {
+		if err := a.add(t.Context(), l, true); err != nil {
 			t.Fatal(err)
 		}
 		if a.sums[1].sum != 3 || !slices.Equal(a.touched, []uint32{1}) {
