@@ -285,7 +285,7 @@ func TestSearchEpochWraps(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 24))
 	g := mustGraph(t, randomEdges(r, 40, 120), &GraphOptions{MaximumDistance: 3})
 	s := newSearch(g.NumNodes())
-	run := func(s *search, source int32, stop bool) []float64 {
+	run := func(s *Search, source int32, stop bool) []float64 {
 		s.targets = []int32{3, 5, 7}
 		if err := s.run(t.Context(), &g.arcs, source, g.maximum, stop); err != nil {
 			t.Fatal(err)

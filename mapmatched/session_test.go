@@ -324,7 +324,7 @@ func TestAccumulatedScoreOverflows(t *testing.T) {
 			observe(t, s, "a", c.first)
 			was := savedBytes(t, s)
 			result, err := s.Observe(t.Context(), "", turnOf(c.to, c.again))
-			if !errors.Is(err, ErrNonFinite) || !strings.Contains(err.Error(), fmt.Sprintf("turn 1: chunk %q: accumulated score", c.to)) {
+			if !errors.Is(err, ErrNonFinite) || !strings.HasPrefix(err.Error(), "turn 1: ") || !strings.Contains(err.Error(), fmt.Sprintf("chunk %q: accumulated score", c.to)) {
 				t.Errorf("%s: result %+v, error %v", c.name, result, err)
 				continue
 			}
