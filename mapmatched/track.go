@@ -202,7 +202,7 @@ func (s *Session) delegate(ctx context.Context, next *column) (decoded, error) {
 	}
 	d := decoded{end: answer.Path[len(answer.Path)-1]}
 	if d.total, err = t.Score(answer.Path); err != nil {
-		return decoded{}, fmt.Errorf("decoder: %w", err)
+		return decoded{}, fmt.Errorf("turn %d: decoder: %w", s.turns(), err)
 	}
 	if err := checkScores(s.turns(), next.ChunkIDs, answer.Scores); err != nil {
 		return decoded{}, fmt.Errorf("decoder: %w", err)

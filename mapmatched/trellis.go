@@ -195,7 +195,7 @@ func (t *Trellis) Score(path []int) (float64, error) {
 		c := &t.Columns[i]
 		n := len(c.ChunkIDs)
 		if x < -1 || x >= n || (x < 0) != (n == 0) {
-			return 0, fmt.Errorf("turn %d: path takes candidate %d of %d", i, x, n)
+			return 0, fmt.Errorf("path takes candidate %d of %d at turn %d", x, n, i)
 		}
 		if n == 0 {
 			continue
@@ -204,7 +204,7 @@ func (t *Trellis) Score(path []int) (float64, error) {
 		if before >= 0 {
 			from = path[before]
 			if !slices.Contains(c.From, from) {
-				return 0, fmt.Errorf("turn %d: path comes from candidate %d of turn %d, which is excluded", i, from, before)
+				return 0, fmt.Errorf("path takes candidate %d at turn %d, from which turn %d may not come", from, before, i)
 			}
 		}
 		total += c.gain(from, x, t.TransitionWeight)
