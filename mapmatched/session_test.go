@@ -223,7 +223,7 @@ func TestFailedTurnChangesNothing(t *testing.T) {
 			f.decoder.bend = func(d *Decoding) error { d.Path[len(d.Path)-1] = 3; return nil }
 			_, err := f.ask(fine)
 			return err
-		}, nil, "decoder: path takes candidate 3 of 3"},
+		}, nil, "path takes candidate 3 of 3"},
 		{"scores not finite", true, func(f *failing) error {
 			f.decoder.bend = func(d *Decoding) error { d.Scores[1] = math.Inf(1); return nil }
 			_, err := f.ask(fine)

@@ -70,8 +70,8 @@ type graphSuite struct {
 }
 
 func (h GraphHarness) check(ctx context.Context, c graphCheck) Result {
-	s := graphSuite{h, ctx, randomSpec("random", 40, 90, false)}
+	s := graphSuite{h, ctx, randomSpec("random", 90, false)}
 	return runCheck(c, s, func() (mapmatched.CorpusGraph, error) {
-		return h.New(randomSpec("random", 40, 90, false))
+		return h.New(randomSpec("random", 90, false))
 	})
 }

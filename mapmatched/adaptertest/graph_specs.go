@@ -37,8 +37,8 @@ func graphSpecs() []GraphSpec {
 			Edges: []mapmatched.Edge{edge("hub", "a2", 1), edge("ä", "hub", 1), edge("hub", "a10", 1), edge("B", "hub", 1), edge("hub", "a1", 1), edge("hub", "a", 1)}},
 		{Name: "awkward IDs", MaximumDistance: 8, Nodes: []string{" ", "100%", "a b#c?d/e", `back\slash`, `q"uote`, "故乡"},
 			Edges: []mapmatched.Edge{edge(" ", "100%", 1), edge("100%", "a b#c?d/e", 1), edge(`back\slash`, "a b#c?d/e", 1), edge(`back\slash`, `q"uote`, 1), edge("故乡", `q"uote`, 1)}},
-		randomSpec("random", 40, 90, false),
-		randomSpec("random directed", 40, 120, true),
+		randomSpec("random", 90, false),
+		randomSpec("random directed", 120, true),
 	}
 }
 
@@ -52,9 +52,10 @@ func decimalSpec() GraphSpec {
 	return spec
 }
 
-// randomSpec draws a graph from a fixed stream of random numbers: weights in
-// [0.5, 3.5), maximum distance 4.
-func randomSpec(name string, nodes, edges int, directed bool) GraphSpec {
+// randomSpec draws a graph of 40 nodes from a fixed stream of random numbers:
+// weights in [0.5, 3.5), maximum distance 4.
+func randomSpec(name string, edges int, directed bool) GraphSpec {
+	const nodes = 40
 	rng := rand.New(rand.NewPCG(uint64(nodes), uint64(edges)))
 	spec := GraphSpec{Name: name, MaximumDistance: 4, Directed: directed}
 	for i := range nodes {

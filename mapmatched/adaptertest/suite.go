@@ -128,10 +128,10 @@ func checkDone(ctx context.Context, patience time.Duration, ops []operation) err
 	late, stop := context.WithDeadline(ctx, time.Unix(1, 0))
 	defer stop()
 	for _, op := range ops {
-		if err := expectDone(patience, op, cancelled, context.Canceled); err != nil {
+		if err := expectDone(cancelled, patience, op, context.Canceled); err != nil {
 			return fmt.Errorf("context cancelled before the call: %w", err)
 		}
-		if err := expectDone(patience, op, late, context.DeadlineExceeded); err != nil {
+		if err := expectDone(late, patience, op, context.DeadlineExceeded); err != nil {
 			return fmt.Errorf("deadline passed before the call: %w", err)
 		}
 	}
@@ -165,14 +165,14 @@ func checkSilent(ctx context.Context, patience time.Duration, ops []operation) e
 	for _, op := range ops {
 		cancelled, cancel := context.WithCancel(ctx)
 		timer := time.AfterFunc(pause, cancel)
-		err := expectDone(patience, op, cancelled, context.Canceled)
+		err := expectDone(cancelled, patience, op, context.Canceled)
 		timer.Stop()
 		cancel()
 		if err != nil {
 			return fmt.Errorf("context cancelled during the call: %w", err)
 		}
 		late, stop := context.WithTimeout(ctx, pause)
-		err = expectDone(patience, op, late, context.DeadlineExceeded)
+		err = expectDone(late, patience, op, context.DeadlineExceeded)
 		stop()
 		if err != nil {
 			return fmt.Errorf("deadline passed during the call: %w", err)
@@ -181,7 +181,7 @@ func checkSilent(ctx context.Context, patience time.Duration, ops []operation) e
 	return nil
 }
 
-func expectDone(patience time.Duration, op operation, ctx context.Context, want error) error {
+func expectDone(ctx context.Context, patience time.Duration, op operation, want error) error {
 	err := within(patience, func() error { return op.call(ctx) })
 	if err == nil {
 		return fmt.Errorf("%s: no error; want one that wraps %q", op.name, want)

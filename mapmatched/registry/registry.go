@@ -25,13 +25,17 @@ type Opener[T any] struct {
 	Open func(ctx context.Context, at Location, p *Params) (T, error)
 }
 
-// The openers of the four kinds.
-type (
-	ProviderOpener = Opener[mapmatched.CandidateProvider]
-	GraphOpener    = Opener[mapmatched.CorpusGraph]
-	EmbedderOpener = Opener[mapmatched.Embedder]
-	RerankerOpener = Opener[mapmatched.Reranker]
-)
+// ProviderOpener opens candidate providers.
+type ProviderOpener = Opener[mapmatched.CandidateProvider]
+
+// GraphOpener opens corpus graphs.
+type GraphOpener = Opener[mapmatched.CorpusGraph]
+
+// EmbedderOpener opens embedders.
+type EmbedderOpener = Opener[mapmatched.Embedder]
+
+// RerankerOpener opens rerankers.
+type RerankerOpener = Opener[mapmatched.Reranker]
 
 // Registry maps URL schemes to openers. The zero value is empty and ready for
 // use. It is safe for concurrent use and must not be copied after first use.
