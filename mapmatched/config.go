@@ -19,7 +19,7 @@ const (
 const (
 	DefaultCandidateLimit = 20
 	DefaultContextRadius  = 1.0
-	DefaultRetainTurns    = 1024
+	DefaultRetainTurns    = 512
 )
 
 // Config sets a session. The zero value, and nil, are the defaults. Fields in
@@ -59,10 +59,10 @@ type Config struct {
 	// 1e6; 0 means 1.
 	Temperature float64
 	// RetainTurns is how many of the latest turns keep their candidates even
-	// when the path through them is final. Older turns are released as soon
-	// as they are final, which changes no path, score or ranking, but a
-	// released turn keeps the confidence it had and KBest needs all turns. 0
-	// means 1024, negative means every turn.
+	// when the path through them is final. Once there are twice as many, the
+	// older ones that are final are released. That changes no path, score or
+	// ranking, but a released turn keeps the confidence it had and KBest needs
+	// all turns. 0 means 512, negative means every turn.
 	RetainTurns int
 	// PolicyDigest is recorded in traces and saved sessions when set.
 	PolicyDigest string

@@ -34,6 +34,7 @@ type Graph struct {
 	ids      []string         // ascending, so that node order is ID order
 	index    map[string]int32 // node of an ID
 	arcs     Adjacency
+	back     Adjacency  // arcs turned round
 	types    []EdgeType // by Arc.Type, ascending
 	edges    int
 	directed bool
@@ -61,6 +62,10 @@ func NewGraph(edges []Edge, opts *GraphOptions) (*Graph, error) {
 		return nil, err
 	}
 	g.connect(edges)
+	g.back = g.arcs
+	if g.directed {
+		g.back = g.arcs.reversed()
+	}
 	g.scratch.New = func() any { return newSearch(len(g.ids)) }
 	return g, nil
 }
@@ -214,6 +219,11 @@ func (g *Graph) Distances(ctx context.Context, from, to []string, dst []float64)
 		}
 		s.targets = append(s.targets, node)
 	}
+	if err := s.approach(ctx, &g.back, g.maximum); err != nil {
+		return err
+	}
+	s.prune = true
+	defer func() { s.prune = false }()
 	for i, id := range from {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -125,6 +125,49 @@ func TestDistances(t *testing.T) {
 	}
 }
 
+// What a search for given chunks finds is what a search for all chunks finds,
+// bit for bit, on graphs in which many paths are nearly of the same length.
+func TestDistancesAgreeWithNeighborhoods(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 28))
+		g := mustGraph(t, randomEdges(r, 400, 800+r.IntN(1600)), &GraphOptions{MaximumDistance: 1 + 6*r.Float64(), Directed: seed%2 == 0})
+		ids := g.Nodes()
+		pick := func() []string {
+			var list []string
+			for range 1 + r.IntN(20) {
+				list = append(list, ids[r.IntN(len(ids))])
+			}
+			return list
+		}
+		for range 10 {
+			from, to := pick(), pick()
+			got := make([]float64, len(from)*len(to))
+			if err := g.Distances(t.Context(), from, to, got); err != nil {
+				t.Fatal(err)
+			}
+			for i, source := range from {
+				near, err := g.Neighborhood(t.Context(), source, math.Inf(1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := map[string]float64{source: 0}
+				for _, n := range near {
+					want[n.ChunkID] = n.Distance
+				}
+				for j, target := range to {
+					d, reached := want[target]
+					if !reached {
+						d = g.MaximumDistance()
+					}
+					if got[i*len(to)+j] != d {
+						t.Fatalf("seed %d: from %s to %s: %v, want %v", seed, source, target, got[i*len(to)+j], d)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestDistancesBatch(t *testing.T) {
 	g := mustGraph(t, []Edge{{From: "a", To: "b", Weight: 1}, {From: "b", To: "c", Weight: 2}}, &GraphOptions{MaximumDistance: 4})
 	from := []string{"c", "?", "a", "c", "!"}
@@ -263,7 +306,10 @@ func TestParallelEdgesAndLoops(t *testing.T) {
 func TestEdgesStop(t *testing.T) {
 	g := mustGraph(t, randomEdges(rand.New(rand.NewPCG(1, 23)), 20, 60), nil)
 	seen := 0
-	for range g.Edges(t.Context()) {
+	for _, err := range g.Edges(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if seen++; seen == 3 {
 			break
 		}

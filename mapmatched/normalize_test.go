@@ -102,7 +102,7 @@ func TestNormalize(t *testing.T) {
 		{"the largest", []float64{math.MaxFloat64, -math.MaxFloat64}, []float64{1, -1}, []float64{math.MaxFloat64, -math.MaxFloat64}},
 		{"1e-300", []float64{1e-300, 3e-300}, []float64{-1, 1}, []float64{-1e-300, 1e-300}},
 		{"subnormal", []float64{2 * tiny, 6 * tiny}, []float64{-1, 1}, []float64{-2 * tiny, 2 * tiny}},
-		{"large and subnormal", []float64{1e300, -1e300, -tiny}, []float64{math.Sqrt(1.5), -math.Sqrt(1.5), 0}, []float64{1e300, -1e300, -0.0}},
+		{"large and subnormal", []float64{1e300, -1e300, -tiny}, []float64{math.Sqrt(1.5), -math.Sqrt(1.5), 0}, []float64{1e300, -1e300, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for normalization, want := range map[Normalization][]float64{NormalizeZScore: c.zscore, NormalizeCenter: c.center, NormalizeNone: c.scores} {

@@ -1,6 +1,9 @@
 package mapmatched
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // The path posterior gives a path the probability exp(score/τ), normalised
 // over all paths that the commitments leave open. forward and backward hold
@@ -20,27 +23,34 @@ func (c *Column) logEmission(dst []float64, temperature float64) {
 }
 
 // forward computes this column's message from that of the column before, or
-// from nothing when prev is nil. work holds len(c.From) numbers.
+// from nothing when prev is nil. work holds len(c.From)+len(c.ChunkIDs) numbers.
 func (c *Column) forward(dst, prev, work []float64, beta, temperature float64) {
 	c.logEmission(dst, temperature)
-	if prev != nil {
-		n := len(c.ChunkIDs)
-		shared := 0.0
-		if c.Distance == nil {
-			for k, y := range c.From {
-				work[k] = prev[y]
-			}
-			shared = logSumExp(work)
+	if prev != nil && c.Distance != nil { // what all paths pay alike cancels out
+		from, sums := work[:len(c.From)], work[len(c.From):]
+		for k, y := range c.From {
+			from[k] = Exp(prev[y])
 		}
-		for x := range dst {
-			incoming := shared
-			if c.Distance != nil {
-				for k, y := range c.From {
-					work[k] = prev[y] - float64(beta*c.Distance[k*n+x])/temperature
-				}
-				incoming = logSumExp(work)
+		clear(sums)
+		moves := c.moves(beta, temperature)
+		n := len(c.ChunkIDs)
+		for k, p := range from {
+			for x, d := range c.Distance[k*n : (k+1)*n] {
+				sums[x] += float64(p * moves.weight(d))
 			}
-			dst[x] += incoming
+		}
+		for x, sum := range sums {
+			if sum >= vanishing {
+				dst[x] += Log(sum)
+				continue
+			}
+			for k, y := range c.From {
+				from[k] = prev[y] + moves.log(c.Distance[k*n+x])
+			}
+			dst[x] += logSumExp(from)
+			for k, y := range c.From { // as it was
+				from[k] = Exp(prev[y])
+			}
 		}
 	}
 	normalizeLog(dst)
@@ -48,27 +58,75 @@ func (c *Column) forward(dst, prev, work []float64, beta, temperature float64) {
 
 // backward computes the message to the candidates of the column before, of
 // which there are len(dst), from the message that c has from its later turns.
-// work holds len(c.ChunkIDs) numbers.
+// work holds 2·len(c.ChunkIDs) numbers.
 func (c *Column) backward(dst, later, work []float64, beta, temperature float64) {
 	for y := range dst {
 		dst[y] = math.Inf(-1)
 	}
 	n := len(c.ChunkIDs)
-	gain := make([]float64, n)
+	gain, onward := work[:n], work[n:]
 	c.logEmission(gain, temperature)
 	for x := range gain {
 		gain[x] += later[x]
 	}
+	normalizeLog(gain)
+	for x, l := range gain {
+		onward[x] = Exp(l)
+	}
+	moves := c.moves(beta, temperature)
 	for k, y := range c.From {
-		for x := range work {
-			work[x] = gain[x]
-			if c.Distance != nil {
-				work[x] -= float64(beta*c.Distance[k*n+x]) / temperature
-			}
+		if c.Distance == nil {
+			dst[y] = 0
+			continue
 		}
-		dst[y] = logSumExp(work)
+		row := c.Distance[k*n : (k+1)*n]
+		sum := 0.0
+		for x, d := range row {
+			sum += float64(onward[x] * moves.weight(d))
+		}
+		if sum >= vanishing {
+			dst[y] = Log(sum)
+			continue
+		}
+		terms := make([]float64, n)
+		for x, d := range row {
+			terms[x] = gain[x] + moves.log(d)
+		}
+		dst[y] = logSumExp(terms)
 	}
 	normalizeLog(dst)
+}
+
+// vanishing is a sum of products of probabilities below which too many of them
+// may have become 0, so that it is worked out in logarithms.
+const vanishing = 1e-280
+
+// moves is exp(−β·d/τ) for the distances of a column, up to a factor that is
+// common to all of them: the nearest move weighs 1. The farthest distance,
+// which most pairs have, is looked up.
+type moves struct {
+	rate, near, far, farWeight float64
+}
+
+func (c *Column) moves(beta, temperature float64) moves {
+	if len(c.Distance) == 0 {
+		return moves{}
+	}
+	m := moves{rate: beta / temperature, near: slices.Min(c.Distance), far: slices.Max(c.Distance)}
+	m.farWeight = Exp(m.log(m.far))
+	return m
+}
+
+func (m *moves) log(d float64) float64 { return -float64(m.rate * (d - m.near)) }
+
+func (m *moves) weight(d float64) float64 {
+	switch d {
+	case m.far:
+		return m.farWeight
+	case m.near:
+		return 1
+	}
+	return Exp(m.log(d))
 }
 
 // normalizeLog makes the probabilities whose logarithms are given sum to 1.

@@ -253,7 +253,7 @@ func (s *Session) replay(saved *savedSession) error {
 		}
 	}
 	s.history = saved.History
-	s.trimAt = min(max(saved.TrimAt, 0), 2*len(s.columns)+1) // it is at most a quarter beyond what was there
+	s.trimAt = min(max(saved.TrimAt, 0), 2*len(s.columns)+1) // it is at most twice of what was there
 	for i, turn := range saved.Revised {
 		committed := turns - 2 - s.lag // through which turn, before the last one came
 		if turn < 0 || turn >= turns-1 || i > 0 && turn <= saved.Revised[i-1] || s.lag >= 0 && turn <= committed {

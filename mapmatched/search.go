@@ -1,7 +1,9 @@
 package mapmatched
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"slices"
 )
 
@@ -37,6 +39,9 @@ type Search struct {
 	seen    []uint32  // epoch in which dist was last written
 	wanted  []uint32  // epoch in which the node was a target not yet settled
 	dist    []float64 // from the source
+	ahead   []float64 // to the nearest target, +Inf where none is near, see approach
+	near    []int32   // nodes with a finite ahead
+	prune   bool      // ahead is of the targets of the searches to come
 	heap    []label
 	buckets [numBuckets]int32 // first of a list in waiting, -1 for none
 	waiting []waitingLabel
@@ -65,6 +70,7 @@ func newSearch(nodes int) *Search {
 		seen:   make([]uint32, nodes),
 		wanted: make([]uint32, nodes),
 		dist:   make([]float64, nodes),
+		ahead:  slices.Repeat([]float64{math.Inf(1)}, nodes),
 	}
 }
 
@@ -129,6 +135,78 @@ func (s *Search) Path(a *Adjacency, node int32) []int32 {
 // checkEvery is how many settled nodes pass between two looks at the context.
 const checkEvery = 4096
 
+// reversed is the graph with all arcs turned round.
+func (a *Adjacency) reversed() Adjacency {
+	b := Adjacency{First: make([]int32, len(a.First)), Arcs: make([]Arc, len(a.Arcs))}
+	for _, arc := range a.Arcs {
+		b.First[arc.To+1]++
+	}
+	for v := 1; v < len(b.First); v++ {
+		b.First[v] += b.First[v-1]
+	}
+	next := slices.Clone(b.First)
+	for v := range len(a.First) - 1 {
+		for _, arc := range a.Arcs[a.First[v]:a.First[v+1]] {
+			b.Arcs[next[arc.To]] = Arc{arc.Weight, int32(v), arc.Type}
+			next[arc.To]++
+		}
+	}
+	for v := range len(b.First) - 1 {
+		slices.SortFunc(b.Arcs[b.First[v]:b.First[v+1]], func(x, y Arc) int { return cmp.Compare(x.Weight, y.Weight) })
+	}
+	return b
+}
+
+// slack is more than rounding can make of a sum along any path.
+const slack = 1 + 1e-6
+
+// approach labels, in s.ahead, every node within half the bound of s.targets
+// with the distance to the nearest of them, so that the searches for them can
+// leave out what leads nowhere (bidirectional search after Pohl 1971: of a
+// path within the bound, the part before a node or the part after it is within
+// half the bound).
+func (s *Search) approach(ctx context.Context, back *Adjacency, bound float64) error {
+	for _, v := range s.near {
+		s.ahead[v] = math.Inf(1)
+	}
+	s.near, s.heap = s.near[:0], s.heap[:0]
+	reach := func(d float64, v int32) {
+		if d >= s.ahead[v] {
+			return
+		}
+		if math.IsInf(s.ahead[v], 1) {
+			s.near = append(s.near, v)
+		}
+		s.ahead[v] = d
+		s.push(label{d, v})
+	}
+	for _, t := range s.targets {
+		if t != unknownNode {
+			reach(0, t)
+		}
+	}
+	half := bound / 2 * slack
+	for settled := 1; len(s.heap) > 0; settled++ {
+		if settled%checkEvery == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		top := s.pop()
+		if top.dist > s.ahead[top.node] {
+			continue
+		}
+		for _, a := range back.Arcs[back.First[top.node]:back.First[top.node+1]] {
+			d := top.dist + a.Weight
+			if d > half {
+				break
+			}
+			reach(d, a.To)
+		}
+	}
+	return nil
+}
+
 // run labels every node within bound (inclusive) of source with its distance.
 // With stop, it ends as soon as all s.targets are settled.
 func (s *Search) run(ctx context.Context, g *Adjacency, source int32, bound float64, stop bool) error {
@@ -157,6 +235,10 @@ func (s *Search) run(ctx context.Context, g *Adjacency, source int32, bound floa
 		s.buckets[i] = -1
 	}
 	s.waiting = s.waiting[:0]
+	half, limit := bound, bound
+	if s.prune {
+		half, limit = bound/2, bound*slack
+	}
 	front, scale := 0, numBuckets/bound
 	s.heap = append(s.heap[:0], label{0, source})
 	s.seen[source], s.dist[source] = epoch, 0
@@ -185,6 +267,9 @@ func (s *Search) run(ctx context.Context, g *Adjacency, source int32, bound floa
 				}
 				if s.seen[a.To] == epoch && d >= s.dist[a.To] {
 					continue
+				}
+				if d > half && d+s.ahead[a.To] > limit {
+					continue // no target is near enough behind it
 				}
 				s.seen[a.To], s.dist[a.To] = epoch, d
 				bucket := numBuckets - 1

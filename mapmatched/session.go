@@ -78,6 +78,7 @@ func (s *Session) Ask(ctx context.Context, q Query) (*Result, error) {
 	q.Turn = turn
 	q.History = slices.Clip(s.history)
 	q.Path = slices.Clip(s.pathIDs)
+	s.shown = true
 	candidates, err := s.provider.Candidates(ctx, q, s.candidates)
 	if err == nil {
 		err = ctx.Err()

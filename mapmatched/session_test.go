@@ -947,7 +947,7 @@ func TestPartsAreCopied(t *testing.T) {
 }
 
 func TestHundredThousandTurns(t *testing.T) {
-	const turns, prefix, retain = 100_000, 3_000, 32
+	const turns, prefix, retain = 100_000, 3_000, 128
 	g := walkGraph(t)
 	s := mustSession(t, nil, g, &Config{RetainTurns: retain})
 	all := mustSession(t, nil, g, &Config{RetainTurns: -1})
@@ -981,15 +981,15 @@ func TestHundredThousandTurns(t *testing.T) {
 			all = nil
 			before = heap()
 		}
-		most = max(most, len(s.columns)+len(s.spare))
+		most = max(most, len(s.columns))
 	}
 	if most > 4*retain {
 		t.Errorf("%d turns were retained at once, asked for %d", most, retain)
 	}
-	if cap(s.columns) > 16*retain || cap(s.path) > 16*retain {
-		t.Errorf("room for %d columns and %d path entries", cap(s.columns), cap(s.path))
+	if cap(s.columns) > 8*retain || cap(s.path) > 8*retain || len(s.spare) > 2*retain {
+		t.Errorf("room for %d columns and %d path entries, %d spare columns", cap(s.columns), cap(s.path), len(s.spare))
 	}
-	if len(s.Path()) != turns || s.FinalThroughIndex() < turns-200 {
+	if len(s.Path()) != turns || s.FinalThroughIndex() < turns-2*retain {
 		t.Errorf("path of %d turns, final through %d", len(s.Path()), s.FinalThroughIndex())
 	}
 	// What is left of a released turn is its step of the trace.

@@ -36,7 +36,7 @@ type TraceStep struct {
 	CumulativeScore          float64            `json:"cumulative_score"`           // path score through this turn
 	EmissionEntropy          float64            `json:"emission_entropy"`           // nats; ambiguity of the turn taken alone
 	Gap                      string             `json:"gap,omitempty"`              // why the turn has no chunk, "" when it has one
-	GraphDistance            float64            `json:"graph_distance"`             // from the previous chunk of the path
+	GraphDistance            float64            `json:"graph_distance"`             // from the previous chunk of the path; 0 at a break and where β is 0
 	Move                     Move               `json:"move,omitempty"`             // kind of move from the previous chunk, "" for the first
 	NormalizedEmissionMargin float64            `json:"normalized_emission_margin"` // chosen minus best other, normalised scores
 	NormalizedEmissionScore  float64            `json:"normalized_emission_score"`

@@ -17,7 +17,8 @@ type track struct {
 	total    float64     // score of the path
 	released []TraceStep // turns before base
 	history  []string    // texts of all turns
-	pathIDs  []string    // chunk of every turn, "" at a gap; never changed in place
+	pathIDs  []string    // chunk of every turn, "" at a gap
+	shown    bool        // a query holds pathIDs, which then must not change in place
 	revised  []int       // turns that the last turn revised, ascending
 	trimAt   int         // number of columns at which to look for final ones next
 
@@ -182,7 +183,8 @@ func (s *Session) listen(c *column) {
 	if c.previous >= s.base {
 		before = s.at(c.previous).message
 	}
-	s.work = slices.Grow(s.work[:0], len(c.From))[:len(c.From)]
+	need := len(c.From) + len(c.ChunkIDs)
+	s.work = slices.Grow(s.work[:0], need)[:need]
 	c.forward(c.message, before, s.work, s.transition, s.temperature)
 }
 
@@ -224,8 +226,8 @@ func (s *Session) apply(next *column, d decoded) {
 	s.path = append(s.path, int32(d.end))
 	s.total = d.total
 	s.history = append(s.history, next.query)
-	if len(d.changed) > 0 {
-		s.pathIDs = slices.Clone(s.pathIDs) // queries of earlier turns may hold the old one
+	if len(d.changed) > 0 && s.shown {
+		s.pathIDs, s.shown = slices.Clone(s.pathIDs), false
 	}
 	s.revised = s.revised[:0]
 	for _, a := range slices.Backward(d.changed) {
@@ -338,7 +340,7 @@ func (s *Session) smooth(stop int, yield func(turn int, marginal []float64)) {
 		n := len(c.ChunkIDs)
 		incoming := make([]float64, n)
 		if later != nil {
-			later.backward(incoming, message, make([]float64, len(later.ChunkIDs)), s.transition, s.temperature)
+			later.backward(incoming, message, make([]float64, 2*len(later.ChunkIDs)), s.transition, s.temperature)
 		}
 		marginal := make([]float64, n)
 		for x := range marginal {
@@ -377,7 +379,7 @@ func (s *Session) coalesced() int {
 
 // trim releases the turns that are final and need not be retained.
 func (s *Session) trim() {
-	if s.retain < 0 || s.decoder != nil || len(s.columns) <= max(s.trimAt, s.retain) {
+	if s.retain < 0 || s.decoder != nil || len(s.columns) <= max(s.trimAt, 2*s.retain) {
 		return
 	}
 	// The turn before the next one stays, and in fixed-lag mode the next one
@@ -389,7 +391,7 @@ func (s *Session) trim() {
 	if n > 0 {
 		s.drop(n)
 	}
-	s.trimAt = len(s.columns) + len(s.columns)/4 // so that looking costs little a turn
+	s.trimAt = len(s.columns) + len(s.columns)/2 // so that looking costs little a turn
 }
 
 // drop releases the first n columns.
