@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mapmatched/mmplug/adapters/embedded/internal/topk"
+	"github.com/mapmatched/mmplug/internal/kernel"
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
@@ -97,34 +98,12 @@ func (x *Index) cosines(ctx context.Context, query []float32, positions []uint32
 	return scores, nil
 }
 
-// cosine returns the score of a chunk for a unit query.
+// cosine returns the score of a chunk for a unit query, with the same bits on
+// every machine.
 func (x *Index) cosine(query []float32, position uint32) (float64, error) {
-	score := float64(dot(query, x.row(position)))
+	score := float64(kernel.Dot(query, x.row(position)))
 	if math.IsNaN(score) || math.IsInf(score, 0) {
 		return 0, damaged(vectorsName, "the cosine with row %d is %v", position, score)
 	}
 	return score, nil
-}
-
-// dot returns the dot product of two vectors of one length in float32, in eight
-// interleaved sums added at the end. The conversions forbid fused
-// multiply-add, so every machine gives the same bits.
-func dot(a, b []float32) float32 {
-	var s0, s1, s2, s3, s4, s5, s6, s7 float32
-	for len(a) >= 8 && len(b) >= 8 {
-		x, y := a[:8:8], b[:8:8]
-		s0 += float32(x[0] * y[0])
-		s1 += float32(x[1] * y[1])
-		s2 += float32(x[2] * y[2])
-		s3 += float32(x[3] * y[3])
-		s4 += float32(x[4] * y[4])
-		s5 += float32(x[5] * y[5])
-		s6 += float32(x[6] * y[6])
-		s7 += float32(x[7] * y[7])
-		a, b = a[8:], b[8:]
-	}
-	for i := range a {
-		s0 += float32(a[i] * b[i])
-	}
-	return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 }

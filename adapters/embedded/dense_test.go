@@ -128,19 +128,6 @@ func (c cancelling) Embed(context.Context, []string) ([][]float32, error) {
 	return nil, errors.New("transport closed")
 }
 
-func TestDot(t *testing.T) {
-	for n := range 40 {
-		v := vectors(2, n, uint64(n+1))
-		var want float64
-		for i := range n {
-			want += float64(v[0][i]) * float64(v[1][i])
-		}
-		if got := float64(dot(v[0], v[1])); math.Abs(got-want) > 1e-5 {
-			t.Errorf("n = %d: %v, want %v", n, got, want)
-		}
-	}
-}
-
 // Vectors that were read from an index are written back unchanged.
 func TestUnitVectorsStay(t *testing.T) {
 	for _, v := range vectors(200, 384, 4) {

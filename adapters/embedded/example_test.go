@@ -57,6 +57,6 @@ func ExampleOpen_notAnIndex() {
 	fmt.Println(err)
 	fmt.Println(mapmatched.KindOf(err))
 	// Output:
-	// embedded: open: no-such-index: there is no such directory: make an index with mmplug index: file does not exist
+	// embedded: open: no-such-index: file does not exist: make an index there with mmplug index
 	// not found
 }

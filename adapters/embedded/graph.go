@@ -9,10 +9,13 @@ import (
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
-// Digest identifies the content of the index: the SHA-256 of its manifest,
-// which holds those of all files, in hexadecimal.
+// Digest identifies what the index holds: the SHA-256, in hexadecimal, of its
+// manifest, which has those of all files, without who wrote it and what the
+// source is called.
 func (x *Index) Digest() string {
-	raw, err := x.manifest.encode()
+	m := x.Manifest()
+	m.Tool, m.Source = "", Source{}
+	raw, err := m.encode()
 	if err != nil {
 		panic(fmt.Sprintf("embedded: a manifest that was read cannot be written: %v", err))
 	}

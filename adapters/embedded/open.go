@@ -90,7 +90,7 @@ func open(ctx context.Context, p place, opts Options) (x *Index, replaced bool, 
 	}()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, false, fmt.Errorf("there is no such directory: make an index with mmplug index: %w", fs.ErrNotExist)
+		return nil, false, fmt.Errorf("%w: make an index there with mmplug index", fs.ErrNotExist)
 	case err != nil:
 		return nil, false, err
 	case !info.IsDir():

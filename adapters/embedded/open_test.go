@@ -31,7 +31,7 @@ func overwrite(t testing.TB, dir, name string, change func([]byte) []byte) {
 func TestOpenSaysWhatADirectoryIsNot(t *testing.T) {
 	parent := t.TempDir()
 	_, err := Open(t.Context(), filepath.Join(parent, "absent"), nil)
-	wantError(t, err, mapmatched.KindNotFound, "absent", "no such directory", "mmplug index")
+	wantError(t, err, mapmatched.KindNotFound, "absent", "file does not exist", "mmplug index")
 	_, err = Open(t.Context(), "", nil)
 	wantError(t, err, mapmatched.KindInvalid, "no directory given")
 	_, err = Open(t.Context(), parent, nil)

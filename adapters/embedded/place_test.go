@@ -99,7 +99,7 @@ func TestLeftovers(t *testing.T) {
 				}
 			} else {
 				_, err := Open(t.Context(), p.dir, nil)
-				wantError(t, err, mapmatched.KindNotFound, "no such directory")
+				wantError(t, err, mapmatched.KindNotFound, "file does not exist")
 			}
 			if err := Write(t.Context(), p.dir, large(9, 5, 1), nil); err != nil {
 				t.Fatal(err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 )
@@ -17,10 +18,17 @@ each. With --session the conversation is kept in a file and continued by the
 next call; it is written after every turn.`,
 		Example: `  mmplug ask --index docs.idx "How long does an access token last?" "How do I renew it?"
   mmplug ask --index docs.idx --session talk.json "What happens when it expires?"`,
-		Args: cobra.ArbitraryArgs,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New(`no question; write it in quotes: mmplug ask --index IDX "How do I …?"`)}
+			}
+			questions := make([]string, len(args))
+			for i, text := range args {
+				if questions[i] = asked(text); questions[i] == "" {
+					return usageError{fmt.Errorf("question %d is empty", i+1)}
+				}
 			}
 			ctx := cmd.Context()
 			c, err := converse(ctx, std, flags)
@@ -29,7 +37,7 @@ next call; it is written after every turn.`,
 			}
 			defer c.close()
 			turns := make([]*turn, 0, len(args))
-			for _, question := range args {
+			for _, question := range questions {
 				r, err := c.ask(ctx, question)
 				if err != nil {
 					return err

@@ -56,18 +56,24 @@ func chat(ctx context.Context, c *conversation, asJSON bool) error {
 		fmt.Fprintln(c.std.out, `ask away; "/trace" says why, "/quit" ends`) //nolint:errcheck // only a greeting
 	}
 	for prompt(); ; prompt() {
-		line, err := nextLine(ctx, c.lines())
-		if err == io.EOF {
+		text, err := nextLine(ctx, c.lines())
+		if errors.Is(err, io.EOF) {
+			if in && out {
+				_, err = fmt.Fprintln(c.std.out) // off the line of the prompt
+				return err
+			}
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		switch question := strings.TrimSpace(line); question {
-		case "":
-		case "/quit":
+		switch question := asked(text); {
+		case question == "":
+		case question == "/quit":
 			return nil
-		case "/trace":
+		case isCommand(question):
+			complain(c.std.err, fmt.Errorf("there is no command %s; the commands are /trace and /quit", question))
+		case question == "/trace":
 			if _, err := fmt.Fprintln(c.std.out, c.Trace().Text()); err != nil {
 				return err
 			}
@@ -92,6 +98,12 @@ func chat(ctx context.Context, c *conversation, asJSON bool) error {
 	}
 }
 
+// isCommand reports whether a line means to be a command that is none.
+func isCommand(text string) bool {
+	name, slash := strings.CutPrefix(text, "/")
+	return slash && name != "trace" && !strings.ContainsFunc(name, func(r rune) bool { return r < 'a' || r > 'z' })
+}
+
 // line is a line of input, or why there is none.
 type line struct {
 	text string
@@ -106,7 +118,8 @@ func (c *conversation) lines() <-chan line {
 		go func() {
 			scanner := bufio.NewScanner(c.std.in)
 			scanner.Buffer(nil, maxLine)
-			for scanner.Scan() {
+			n := 0
+			for ; scanner.Scan(); n++ {
 				c.input <- line{text: scanner.Text()}
 			}
 			err := scanner.Err()
@@ -114,7 +127,9 @@ func (c *conversation) lines() <-chan line {
 			case err == nil:
 				err = io.EOF
 			case errors.Is(err, bufio.ErrTooLong):
-				err = fmt.Errorf("standard input: a line is longer than %d bytes", maxLine)
+				err = fmt.Errorf("standard input: line %d is longer than %d bytes; ask in fewer words", n+1, maxLine)
+			default:
+				err = cannot("read", "standard input", err)
 			}
 			c.input <- line{err: err}
 		}()

@@ -24,16 +24,21 @@ func (f *conversationFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.index, "index", "", "index directory made by mmplug index")
 	cmd.Flags().StringVar(&f.session, "session", "", "file that keeps the conversation: continued if it exists, written after every turn")
 	cmd.Flags().StringVar(&f.html, "html", "", "write the trace as an HTML page to this file")
+	_ = cmd.MarkFlagDirname("index") // for completion; the flag is there
 }
 
 // conversation is a session on an index, with the texts to show.
 type conversation struct {
 	*mapmatched.Session
-	index *embedded.Index
-	flags conversationFlags
-	std   stdio
-	input chan line // standard input, once lines is called
+	index  *embedded.Index
+	flags  conversationFlags
+	std    stdio
+	input  chan line // standard input, once lines is called
+	unlock func()    // gives the session file back, nil without one
 }
+
+// errHeld: another process holds a conversation.
+var errHeld = errors.New("another mmplug is holding this conversation: wait until it ends or use another session file")
 
 // turn is what a program gets to know of a turn: the answer in the exchange
 // form, with the question and the texts of what it names.
@@ -49,57 +54,82 @@ func converse(ctx context.Context, std stdio, flags conversationFlags) (*convers
 	if flags.index == "" {
 		return nil, usageError{errors.New("say which index to ask: --index IDX (made by mmplug index)")}
 	}
+	for _, f := range []struct{ name, path string }{{"session", flags.session}, {"html", flags.html}} {
+		if f.path == "-" {
+			return nil, usageError{fmt.Errorf("--%s: standard output has the answers already; name a file", f.name)}
+		}
+		if err := checkTarget(f.path); err != nil { // before any question is asked
+			return nil, cannot("write", f.path, err)
+		}
+	}
 	x, err := embedded.Open(ctx, flags.index, nil)
 	if err != nil {
 		return nil, err
 	}
 	c := &conversation{index: x, flags: flags, std: std}
-	if c.Session, err = c.start(ctx); err != nil {
-		x.Close() //nolint:errcheck // the first error counts
+	if err := c.start(ctx); err != nil {
+		c.close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *conversation) start(ctx context.Context) (*mapmatched.Session, error) {
+// start makes the session: a new one, or the one in the session file, which
+// then is this conversation's until close.
+func (c *conversation) start(ctx context.Context) error {
 	graph, err := c.index.Graph(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	cfg := &mapmatched.Config{Corpus: c.index.Digest()}
-	if c.flags.session == "" {
-		return mapmatched.NewSession(c.index, graph, cfg)
+	file := c.flags.session
+	if file != "" {
+		if file, err = followed(file); err != nil {
+			return cannot("write", c.flags.session, err)
+		}
+		if c.unlock, err = lockFile(beside(file, "lock")); errors.Is(err, errHeld) {
+			return fmt.Errorf("%s: %w", c.flags.session, err)
+		} else if err != nil {
+			return cannot("write", c.flags.session, err)
+		}
 	}
-	f, err := os.Open(c.flags.session)
-	if errors.Is(err, fs.ErrNotExist) {
-		return mapmatched.NewSession(c.index, graph, cfg)
+	info, err := os.Stat(file)
+	if file == "" || errors.Is(err, fs.ErrNotExist) {
+		c.Session, err = mapmatched.NewSession(c.index, graph, cfg)
+		return err
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file, which a session needs; name another", c.flags.session)
 	}
-	defer f.Close() //nolint:errcheck // only read
-	s, err := mapmatched.RestoreSession(f, c.index, graph, cfg)
-	if errors.Is(err, mapmatched.ErrStaleIndex) {
-		return nil, fmt.Errorf("%s: it belongs to another index than %s, or to an earlier state of it; start a new session file", c.flags.session, c.flags.index)
+	c.Session, err = readFile(ctx, c.std, file, func(r io.Reader) (*mapmatched.Session, error) {
+		return mapmatched.RestoreSession(r, c.index, graph, cfg)
+	})
+	switch {
+	case errors.Is(err, mapmatched.ErrStaleIndex):
+		return fmt.Errorf("%s: it belongs to another index than %s, or to an earlier state of it; start a new session file", c.flags.session, c.flags.index)
+	case err != nil && ctx.Err() == nil:
+		return fmt.Errorf("%w; start a new session file", err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.flags.session, err)
-	}
-	return s, nil
+	return err
 }
 
-func (c *conversation) close() { c.index.Close() } //nolint:errcheck // only read
+func (c *conversation) close() {
+	c.index.Close() //nolint:errcheck // only read
+	if c.unlock != nil {
+		c.unlock()
+	}
+}
+
+// asked is a question as it is searched and recorded, "" when there is none:
+// without white space around it, and in UTF-8, which is what files hold.
+func asked(text string) string {
+	return strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+}
 
 // ask decodes a question and saves the session, if it has a file.
 func (c *conversation) ask(ctx context.Context, question string) (*mapmatched.Result, error) {
-	if strings.TrimSpace(question) == "" {
-		return nil, usageError{errors.New("the question is empty")}
-	}
 	r, err := c.Ask(ctx, mapmatched.Query{Text: question})
-	if err != nil {
-		return nil, err
-	}
-	if c.flags.session != "" {
+	if err == nil && c.flags.session != "" {
 		err = writeFile(c.std, c.flags.session, c.Save)
 	}
 	return r, err
@@ -163,7 +193,7 @@ func (c *conversation) print(question string, r *mapmatched.Result, next int) er
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", s.bold(fmt.Sprintf("[%d]", r.Turn+1)), s.bold(snippet(question, width-6)))
 	if r.Gap != "" {
-		fmt.Fprintf(&b, "    %s\n", s.dim("no passage has any of these words; the conversation goes on from the last one"))
+		fmt.Fprintf(&b, "    %s\n", s.dim("no passage has any of these words; the conversation goes on as before"))
 		_, err := io.WriteString(c.std.out, b.String())
 		return err
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -28,13 +26,13 @@ context_chunk_ids, ranking ([[chunk_id, path score], …]), path and trace.`,
   mmplug decode --json - < conversation.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			problem, err := readFile(std, args[0], mapmatched.ReadProblem)
+			problem, err := readFile(cmd.Context(), std, args[0], mapmatched.ReadProblem)
 			if err != nil {
 				return err
 			}
 			answers, err := problem.Decode(cmd.Context())
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return fmt.Errorf("%s: %w", inputName(args[0]), err)
 			}
 			if asJSON {
 				return writeJSON(std.out, map[string]any{"turns": answers})
@@ -49,23 +47,4 @@ context_chunk_ids, ranking ([[chunk_id, path score], …]), path and trace.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer after every turn as JSON")
 	return cmd
-}
-
-// readFile reads a file, or standard input for "-", and names it in errors.
-func readFile[T any](std stdio, path string, read func(io.Reader) (T, error)) (T, error) {
-	var zero T
-	in, name := std.in, "standard input"
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return zero, err
-		}
-		defer f.Close() //nolint:errcheck // only read
-		in, name = f, path
-	}
-	v, err := read(in)
-	if err != nil {
-		return zero, fmt.Errorf("%s: %w", name, err)
-	}
-	return v, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,9 +28,15 @@ in one step. A file that cannot be used is left out with one warning.`,
 		Example: `  mmplug index docs --out docs.idx
   mmplug chat --index docs.idx`,
 		Args: cobra.MinimumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
 				return usageError{errors.New("say where to write the index: --out IDX")}
+			}
+			if maxFile < 0 {
+				return usageError{fmt.Errorf("--max-file-bytes is %d: give 1 or more, or 0 for %d", maxFile, graphbuild.DefaultMaxFileBytes)}
 			}
 			roots, err := graphbuild.DirRoots(args...)
 			if err != nil {
@@ -47,7 +54,8 @@ in one step. A file that cannot be used is left out with one warning.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "directory to write the index to")
-	cmd.Flags().Int64Var(&maxFile, "max-file-bytes", graphbuild.DefaultMaxFileBytes, "leave out files larger than this")
+	_ = cmd.MarkFlagDirname("out") // for completion; the flag is there
+	cmd.Flags().Int64Var(&maxFile, "max-file-bytes", graphbuild.DefaultMaxFileBytes, "leave out files larger than this many bytes")
 	cmd.Flags().BoolVar(&links, "broken-links", false, "list every link that leads nowhere")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was made as JSON")
 	return cmd
@@ -56,7 +64,8 @@ in one step. A file that cannot be used is left out with one warning.`,
 // buildIndex reads trees and writes an index of them. The corpus is returned
 // with its warnings once it is read, also when writing fails.
 func buildIndex(ctx context.Context, std stdio, roots []graphbuild.Root, opts *graphbuild.CorpusOptions, source, out string) (*graphbuild.Corpus, error) {
-	reading := newProgress(std.err, "reading")
+	began := time.Now()
+	reading := newProgress(std.err, "reading", began)
 	opts.Tree.Progress = reading.update
 	corpus, err := graphbuild.BuildCorpus(ctx, roots, opts)
 	reading.done()
@@ -66,13 +75,17 @@ func buildIndex(ctx context.Context, std stdio, roots []graphbuild.Root, opts *g
 	if len(corpus.Chunks) == 0 {
 		return corpus, fmt.Errorf("%s: no documents found; .md, .markdown, .txt and .text files are read", source)
 	}
+	bytes := int64(0)
+	for i := range corpus.Chunks { // every byte of a file is in one of its chunks
+		bytes += int64(len(corpus.Chunks[i].Text))
+	}
 	version, _ := toolVersion()
-	indexing := newProgress(std.err, "indexing")
+	indexing := newProgress(std.err, "indexing", began)
 	err = embedded.Write(ctx, out, embedded.Input{
 		Chunks:      corpus.Chunks,
 		Edges:       corpus.Edges,
 		ChunkPolicy: graphbuild.StrategyMarkdown + "+" + graphbuild.StrategyText,
-		Source:      embedded.Source{Name: source, Files: len(corpus.Documents)},
+		Source:      embedded.Source{Name: source, Files: len(corpus.Documents), Bytes: bytes},
 	}, &embedded.WriteOptions{Tool: "mmplug " + version, Progress: indexing.update})
 	indexing.done()
 	return corpus, err

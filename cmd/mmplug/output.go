@@ -3,15 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/term"
+	"golang.org/x/text/width"
 )
 
 // writeJSON writes v with two spaces of indentation and a final newline.
@@ -22,20 +20,47 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// isTerminal reports whether a stream is one.
-func isTerminal(stream any) bool {
-	f, isFile := stream.(*os.File)
-	return isFile && term.IsTerminal(int(f.Fd()))
+// sink is a stream that remembers its first error, for writers that do not
+// report theirs.
+type sink struct {
+	io.Writer
+	err error
 }
+
+// Write implements io.Writer.
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	if s.err == nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// terminal returns the terminal that a stream is, nil when it is none.
+func terminal(stream any) *os.File {
+	if s, isSink := stream.(*sink); isSink {
+		stream = s.Writer
+	}
+	if f, isFile := stream.(*os.File); isFile && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}
+
+// isTerminal reports whether a stream is one.
+func isTerminal(stream any) bool { return terminal(stream) != nil }
 
 // lineWidth is how many columns of w to fill.
 func lineWidth(w io.Writer) int {
-	if isTerminal(w) {
-		if width, _, err := term.GetSize(int(w.(*os.File).Fd())); err == nil && width >= 40 {
-			return width
-		}
+	f := terminal(w)
+	if f == nil {
+		return 100
 	}
-	return 100
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 {
+		return 80
+	}
+	return max(columns, 20)
 }
 
 // style colours text on terminals, unless NO_COLOR is set.
@@ -57,24 +82,49 @@ func (s style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// snippet puts text on one line of at most width runes, without control
+// snippet puts text on one line of at most so many columns, without control
 // characters.
-func snippet(text string, width int) string {
+func snippet(text string, most int) string {
 	var b strings.Builder
 	for _, field := range strings.Fields(text) {
 		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}
 		b.WriteString(printable(field))
-		if b.Len() > 4*width {
+		if b.Len() > 4*most {
 			break
 		}
 	}
 	line := b.String()
-	if utf8.RuneCountInString(line) <= width {
+	if columns(line) <= most {
 		return line
 	}
-	return string([]rune(line)[:max(width-1, 0)]) + "…"
+	room := most - 1
+	for i, r := range line {
+		if room -= runeColumns(r); room < 0 {
+			return line[:i] + "…"
+		}
+	}
+	return line
+}
+
+// columns is how many columns of a terminal a text takes.
+func columns(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+		return 2
+	}
+	return 1
 }
 
 // printable drops what could drive a terminal.
@@ -93,7 +143,7 @@ func table(w io.Writer, header []string, rows [][]string, right ...int) error {
 	widths := make([]int, len(header))
 	for _, row := range append([][]string{header}, rows...) {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], columns(cell))
 		}
 	}
 	isRight := make([]bool, len(header))
@@ -101,14 +151,14 @@ func table(w io.Writer, header []string, rows [][]string, right ...int) error {
 		isRight[i] = true
 	}
 	dashes := make([]string, len(header))
-	for i, width := range widths {
-		dashes[i] = strings.Repeat("-", width)
+	for i, n := range widths {
+		dashes[i] = strings.Repeat("-", n)
 	}
 	var b bytes.Buffer
 	for _, row := range append([][]string{header, dashes}, rows...) {
 		var line strings.Builder
 		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			pad := strings.Repeat(" ", widths[i]-columns(cell))
 			if isRight[i] {
 				line.WriteString(pad + cell)
 			} else {
@@ -120,48 +170,4 @@ func table(w io.Writer, header []string, rows [][]string, right ...int) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// writeFile replaces a file in one step: a reader, or a crash, sees the old
-// content or the new one. "-" is standard output.
-func writeFile(std stdio, path string, write func(io.Writer) error) (err error) {
-	if path == "-" {
-		return write(std.out)
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		// A device or a pipe cannot be replaced, only written to.
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		if err := write(f); err != nil {
-			f.Close() //nolint:errcheck // the first error counts
-			return err
-		}
-		return f.Close()
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()           //nolint:errcheck // closed already, or the first error counts
-			os.Remove(f.Name()) //nolint:errcheck // nothing more to be done
-			err = fmt.Errorf("write %s: %w", path, err)
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// progress draws a bar on a terminal once the work has taken a second.
+// progress draws a bar on a terminal once the command has taken a second.
 type progress struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -18,8 +18,9 @@ type progress struct {
 	on    bool
 }
 
-func newProgress(w io.Writer, what string) *progress {
-	return &progress{w: w, what: what, since: time.Now(), on: isTerminal(w)}
+// newProgress is for a step of a command that began at since.
+func newProgress(w io.Writer, what string, since time.Time) *progress {
+	return &progress{w: w, what: what, since: since, on: isTerminal(w)}
 }
 
 // update says how much is done. It is safe for concurrent use.
@@ -34,9 +35,14 @@ func (p *progress) update(done, total int) {
 		return
 	}
 	p.drawn = now
-	const width = 30
-	full := width * done / total
-	fmt.Fprintf(p.w, "\r%s [%s%s] %d/%d", p.what, strings.Repeat("=", full), strings.Repeat(" ", width-full), done, total) //nolint:errcheck // only a bar
+	count := fmt.Sprintf("%d/%d", done, total)
+	width := min(30, lineWidth(p.w)-len(p.what)-len(" [] ")-len(count)-1) // not into the last column, which would wrap
+	bar := ""
+	if width > 0 {
+		full := width * done / total
+		bar = "[" + strings.Repeat("=", full) + strings.Repeat(" ", width-full) + "] "
+	}
+	fmt.Fprintf(p.w, "\r%s %s%s", p.what, bar, count) //nolint:errcheck // only a bar
 }
 
 // done clears the bar.

@@ -34,12 +34,14 @@ type checkError struct{ error }
 
 // run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, std stdio) int {
+	out := &sink{Writer: std.out}
+	std.out = out
 	root := newRoot(std)
 	root.SetArgs(args)
-	root.SetIn(std.in)
-	root.SetOut(std.out)
-	root.SetErr(std.err)
 	err := root.ExecuteContext(ctx)
+	if out.err != nil {
+		err = cannot("write", "standard output", out.err)
+	}
 	var usage usageError
 	var check checkError
 	switch {
@@ -68,9 +70,9 @@ func complain(w io.Writer, err error) {
 	var path *fs.PathError
 	text := err.Error()
 	if errors.As(err, &path) && text == path.Error() {
-		text = fmt.Sprintf("%s: %v (%s)", path.Path, path.Err, path.Op)
+		text = fmt.Sprintf("%s: %v%s", path.Path, path.Err, hint(err))
 	}
-	fmt.Fprintln(w, "mmplug: "+oneLine(text)) //nolint:errcheck // stderr may be gone
+	fmt.Fprintln(w, "mmplug: "+printable(oneLine(text))) //nolint:errcheck // stderr may be gone
 }
 
 func oneLine(text string) string {
@@ -88,36 +90,69 @@ road network, and decodes the most plausible path of passages.
 Start with "mmplug demo"; then "mmplug index DIR --out IDX" and "mmplug chat --index IDX".`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
-		},
 	}
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %q", err, cmd.CommandPath()+" --help")}
 	})
 	root.AddCommand(
 		newDemo(std), newIndex(std), newAsk(std), newChat(std), newDecode(std),
 		newTrace(std), newGraph(std), newAdapters(std), newVersion(std),
+		newPolicy(std),
 	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	strictArgs(root)
 	return root
 }
 
-// strictArgs makes wrong arguments of every command usage errors that point to
-// its help.
+// strictArgs makes wrong arguments of every command usage errors that say what
+// is right, and keeps a shell from offering files where none are wanted.
 func strictArgs(cmd *cobra.Command) {
-	check := cmd.Args
-	if check == nil {
-		check = cobra.NoArgs
-	}
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%w; see %q", err, cmd.CommandPath()+" --help")}
-		}
-		return nil
-	}
 	for _, sub := range cmd.Commands() {
 		strictArgs(sub)
 	}
+	check := cmd.Args
+	switch {
+	case cmd.Name() == "help":
+		cmd.Args = knownCommand
+		return
+	case cmd.HasSubCommands():
+		cmd.Args = noSuchCommand
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		return
+	case check == nil:
+		check = cobra.NoArgs
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if check(cmd, args) == nil {
+			return nil
+		}
+		given := count(len(args), "argument", "arguments")
+		return usageError{fmt.Errorf("%s given; usage: %s", given, cmd.UseLine())}
+	}
+}
+
+// noSuchCommand refuses the name of a command that is not there.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return usageError{fmt.Errorf("there is no command %q; did you mean %q?", cmd.CommandPath()+" "+args[0], cmd.CommandPath()+" "+near[0])}
+	}
+	return usageError{fmt.Errorf("there is no command %q; see %q", cmd.CommandPath()+" "+args[0], cmd.CommandPath()+" --help")}
+}
+
+// knownCommand checks the arguments of help.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return noSuchCommand(found, rest)
+	}
+	return nil
 }

@@ -12,15 +12,14 @@ import (
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
-const traceFiles = `FILE is a trace, what decode or ask printed with --json (the last turn's trace
-is taken), or a session file of ask or chat; "-" is standard input.`
+const traceFiles = `FILE is a trace, what decode, ask, chat or demo printed with --json (the last
+turn's trace is taken), or a session file of ask or chat; "-" is standard input.`
 
 func newTrace(std stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace",
 		Short: "Show, draw or compare traces",
 		Long:  "Show, draw or compare traces.\n\n" + traceFiles,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newTraceShow(std), newTraceHTML(std), newTraceDiff(std))
 	return cmd
@@ -33,8 +32,8 @@ func newTraceShow(std stdio) *cobra.Command {
 		Short: "Print a trace as a table",
 		Long:  "Print a trace as a table.\n\n" + traceFiles,
 		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			trace, err := readFile(std, args[0], readAnyTrace)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			trace, err := readFile(cmd.Context(), std, args[0], readAnyTrace)
 			if err != nil {
 				return err
 			}
@@ -58,8 +57,11 @@ func newTraceHTML(std stdio) *cobra.Command {
 		Long: "Draw a trace as a self-contained HTML page. A session file shows every candidate;\n" +
 			"other traces may hold the path alone.\n\n" + traceFiles,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			trace, err := readFile(std, args[0], readAnyTrace)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if options.MaxCandidates < 0 {
+				return usageError{fmt.Errorf("--candidates is %d: give 1 or more, or 0 for 12", options.MaxCandidates)}
+			}
+			trace, err := readFile(cmd.Context(), std, args[0], readAnyTrace)
 			if err != nil {
 				return err
 			}
@@ -79,15 +81,15 @@ func newTraceDiff(std stdio) *cobra.Command {
 		Short: "Say how two traces differ; exit status 3 when they do",
 		Long:  "Say how two traces differ. The exit status is 0 when they are the same, 3 when they are not.\n\n" + traceFiles,
 		Args:  cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "-" && args[1] == "-" {
 				return usageError{errors.New("only one of the two traces can be standard input")}
 			}
-			a, err := readFile(std, args[0], readAnyTrace)
+			a, err := readFile(cmd.Context(), std, args[0], readAnyTrace)
 			if err != nil {
 				return err
 			}
-			b, err := readFile(std, args[1], readAnyTrace)
+			b, err := readFile(cmd.Context(), std, args[1], readAnyTrace)
 			if err != nil {
 				return err
 			}
@@ -109,28 +111,56 @@ func newTraceDiff(std stdio) *cobra.Command {
 
 // readAnyTrace finds the trace in any file that this program writes.
 func readAnyTrace(r io.Reader) (*mapmatched.Trace, error) {
-	raw, err := io.ReadAll(r)
+	raw, values, err := lastValue(r)
 	if err != nil {
 		return nil, err
 	}
-	var head struct {
+	var file struct {
 		Schema string            `json:"schema"`
 		Steps  json.RawMessage   `json:"steps"`
 		Turns  []json.RawMessage `json:"turns"`
+		Trace  json.RawMessage   `json:"trace"`
 	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return nil, fmt.Errorf("not a trace: %w", err)
-	}
-	if head.Schema == mapmatched.SessionSchema {
+	_ = json.Unmarshal(raw, &file) // what is no such object is for ReadTrace to complain about
+	switch {
+	case values > 1 && file.Trace == nil:
+		return nil, fmt.Errorf("not a trace but %d JSON values; give one of them", values)
+	case file.Schema == mapmatched.SessionSchema:
 		return mapmatched.ReadSessionTrace(bytes.NewReader(raw))
-	}
-	if head.Steps == nil && len(head.Turns) > 0 {
+	case file.Steps != nil:
+	case file.Trace != nil:
+		raw = file.Trace
+	case file.Turns != nil:
+		if len(file.Turns) == 0 {
+			return nil, errors.New("there are no turns in it, so there is no trace")
+		}
 		var last struct {
 			Trace json.RawMessage `json:"trace"`
 		}
-		if err := json.Unmarshal(head.Turns[len(head.Turns)-1], &last); err == nil && last.Trace != nil {
-			raw = last.Trace
+		if err := json.Unmarshal(file.Turns[len(file.Turns)-1], &last); err != nil || last.Trace == nil {
+			return nil, errors.New("the turns in it have no trace; print the answers with --json")
 		}
+		raw = last.Trace
 	}
 	return mapmatched.ReadTrace(bytes.NewReader(raw))
+}
+
+// lastValue reads JSON values, one after another, and returns the last and how
+// many there are.
+func lastValue(r io.Reader) (last json.RawMessage, values int, err error) {
+	for decoder := json.NewDecoder(r); ; values++ {
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, 0, errors.New("not a trace: the JSON ends in the middle")
+		case errors.Is(err, io.EOF) && values == 0:
+			return nil, 0, errors.New("not a trace: it is empty")
+		case errors.Is(err, io.EOF):
+			return last, values, nil
+		case err != nil:
+			return nil, 0, fmt.Errorf("not a trace: %w", err)
+		}
+		last = value
+	}
 }
