@@ -53,7 +53,8 @@ func (o *ChunkOptions) maxBytes() int {
 }
 
 // Chunked is a document cut into chunks. Joined in order, the texts of the
-// chunks are the document, byte for byte.
+// chunks are the document, byte for byte; of [ChunkHTML] alone only the ranges
+// of the chunks are.
 type Chunked struct {
 	Document string             // document ID
 	Chunks   []mapmatched.Chunk // in document order, Ordinal counts from 0
@@ -65,7 +66,7 @@ type Chunked struct {
 type Link struct {
 	Document string // ID of the document the link is in
 	ChunkID  string // chunk the link is in
-	Target   string // destination as written, without escapes of Markdown
+	Target   string // destination as written, without escapes of Markdown or HTML
 	Offset   int    // byte offset of the link in its document
 }
 

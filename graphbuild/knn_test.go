@@ -28,7 +28,13 @@ func naiveKNN(ids []string, vectors [][]float32, k int, lo, hi float64) []mapmat
 			unit[i][j] /= length
 		}
 	}
-	distance := func(i, j int) float64 { return 1 - max(-1, min(1, dot(unit[i], unit[j]))) }
+	distances := make([][]float64, len(ids))
+	for i := range ids {
+		for j := range ids {
+			distances[i] = append(distances[i], 1-max(-1, min(1, dot(unit[i], unit[j]))))
+		}
+	}
+	distance := func(i, j int) float64 { return distances[i][j] }
 	weights := map[[2]string]float64{}
 	for i := range ids {
 		var others []int
@@ -100,6 +106,22 @@ func TestKNNMatchesDefinition(t *testing.T) {
 			clear(v[i])
 			v[i][i%len(v[i])] = math.SmallestNonzeroFloat32
 		},
+		"many copies": func(i int, v [][]float32) { // and copies of another length, which are near but not the same
+			copy(v[i], v[i%2])
+			for j := range v[i] {
+				v[i][j] *= []float32{1, 1, 1, 3}[i%4]
+			}
+		},
+		"signed zeros": func(i int, v [][]float32) {
+			for j := range v[i] {
+				v[i][j] = float32(math.Copysign(float64(i%3/2), float64(v[i][j])))
+			}
+			v[i][0] = 1
+		},
+		"a last place apart": func(i int, v [][]float32) {
+			copy(v[i], v[0])
+			v[i][i%len(v[i])] = math.Nextafter32(v[i][i%len(v[i])], float32(i%5)-2)
+		},
 		"nearly equal": func(i int, v [][]float32) {
 			for j := range v[i] {
 				v[i][j] = 1 + v[i][j]*1e-6
@@ -113,20 +135,18 @@ func TestKNNMatchesDefinition(t *testing.T) {
 	slices.Sort(names)
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			for _, n := range []int{2, 3, 63, 64, 65, 150} {
-				for _, dim := range []int{1, 3, 17} {
-					ids, vectors := randomVectors(r, n, dim)
-					for i := range vectors {
-						kinds[name](i, vectors)
+			for _, size := range []struct{ n, dim int }{{2, 1}, {3, 3}, {16, 17}, {17, 1}, {17, 3}, {150, 17}, {270, 3}} {
+				ids, vectors := randomVectors(r, size.n, size.dim)
+				for i := range vectors {
+					kinds[name](i, vectors)
+				}
+				for _, k := range []int{1, 7, size.n + 3} {
+					got, err := KNN(context.Background(), ids, vectors, &KNNOptions{K: k, MaximumDistance: 1.5})
+					if err != nil {
+						t.Fatal(err)
 					}
-					for _, k := range []int{1, 7, n + 3} {
-						got, err := KNN(context.Background(), ids, vectors, &KNNOptions{K: k, MaximumDistance: 1.5})
-						if err != nil {
-							t.Fatal(err)
-						}
-						if want := naiveKNN(ids, vectors, k, 1e-6, 1.5); !reflect.DeepEqual(got, want) {
-							t.Fatalf("n=%d dim=%d k=%d: got\n%s\nwant\n%s", n, dim, k, edgeLines(got), edgeLines(want))
-						}
+					if want := naiveKNN(ids, vectors, k, 1e-6, 1.5); !reflect.DeepEqual(got, want) {
+						t.Fatalf("%+v, k = %d: got\n%s\nwant\n%s", size, k, edgeLines(got), edgeLines(want))
 					}
 				}
 			}
@@ -200,6 +220,7 @@ func TestKNNErrors(t *testing.T) {
 		{"options", nil, nil, &KNNOptions{K: -1, MaximumDistance: -2}, "K is -1, want 0 for the default or more\ninvalid configuration: MaximumDistance is -2"},
 		{"NaN option", nil, nil, &KNNOptions{MinimumEdgeDistance: math.NaN()}, "MinimumEdgeDistance is NaN"},
 		{"infinite option", nil, nil, &KNNOptions{MaximumDistance: math.Inf(1)}, "MaximumDistance is +Inf"},
+		{"method", nil, nil, &KNNOptions{Method: "guess"}, `Method is "guess", want "exact", "approximate" or empty`},
 		{"crossed options", nil, nil, &KNNOptions{MinimumEdgeDistance: 11}, "MinimumEdgeDistance 11 is above MaximumDistance 10"},
 	}
 	for _, tt := range tests {
@@ -210,24 +231,31 @@ func TestKNNErrors(t *testing.T) {
 }
 
 func TestKNNCancelAndProgress(t *testing.T) {
-	ids, vectors := randomVectors(rand.New(rand.NewPCG(9, 10)), 300, 4)
-	ctx, cancel := context.WithCancel(context.Background())
-	calls := 0
-	_, err := KNN(ctx, ids, vectors, &KNNOptions{Progress: func(done, total int) {
-		if calls++; done != calls || total != 15 {
-			t.Errorf("call %d says %d of %d, want 15 in all", calls, done, total)
+	ids, vectors := randomVectors(rand.New(rand.NewPCG(9, 10)), 3000, 4)
+	last := 0
+	_, err := KNN(context.Background(), ids, vectors, &KNNOptions{Progress: func(done, total int) {
+		if done <= last || done > total {
+			t.Errorf("%d of %d done after %d", done, total, last)
 		}
-		if done == 2 {
-			cancel()
-		}
+		last = done * 1000 / total
 	}})
-	if !errors.Is(err, context.Canceled) || calls == 15 {
-		t.Errorf("error %v after %d steps, want context.Canceled before the last", err, calls)
+	if err != nil || last != 1000 {
+		t.Errorf("the last call says %d of 1000 done, error %v", last, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err = KNN(ctx, ids, vectors, &KNNOptions{Progress: func(done, total int) {
+		if done == total {
+			t.Error("went on to the end after it was cancelled")
+		}
+		cancel()
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
 	}
 }
 
 func BenchmarkKNN(b *testing.B) {
-	for _, n := range []int{500, 2000} {
+	for _, n := range []int{500, 2000, 10_000} {
 		b.Run(fmt.Sprintf("chunks=%d/dim=384", n), func(b *testing.B) {
 			ids, vectors := randomVectors(rand.New(rand.NewPCG(11, 12)), n, 384)
 			b.ReportAllocs()
@@ -238,4 +266,54 @@ func BenchmarkKNN(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkKNNLoop is the definition as a plain loop over all pairs, float32
+// rows of length 1 and a heap for each row: what BenchmarkKNN compares with.
+func BenchmarkKNNLoop(b *testing.B) {
+	for _, n := range []int{500, 2000} {
+		b.Run(fmt.Sprintf("chunks=%d/dim=384", n), func(b *testing.B) {
+			_, vectors := randomVectors(rand.New(rand.NewPCG(11, 12)), n, 384)
+			for b.Loop() {
+				loopKNN(vectors, n, 10)
+			}
+		})
+	}
+}
+
+// loopKNN finds the k nearest others of the first rows.
+func loopKNN(vectors [][]float32, rows, k int) [][]nearest {
+	unit := make([][]float32, len(vectors))
+	for i, v := range vectors {
+		var sum float64
+		for _, x := range v {
+			sum += float64(x) * float64(x)
+		}
+		unit[i] = make([]float32, len(v))
+		for j, x := range v {
+			unit[i][j] = float32(float64(x) / math.Sqrt(sum))
+		}
+	}
+	found := make([][]nearest, rows)
+	for i := range rows {
+		var best []nearest // ascending
+		for j, v := range unit {
+			var sum float32
+			for d, x := range unit[i] {
+				sum += x * v[d]
+			}
+			distance := 1 - float64(sum)
+			if j == i || len(best) == k && distance >= best[k-1].distance {
+				continue
+			}
+			at := len(best)
+			for at > 0 && best[at-1].distance > distance {
+				at--
+			}
+			best = slices.Insert(best, at, nearest{distance, int32(j)})
+			best = best[:min(len(best), k)]
+		}
+		found[i] = best
+	}
+	return found
 }

@@ -38,8 +38,8 @@ type LinkOptions struct {
 // A target is a path relative to the directory of the document, or to its root
 // when it starts with "/"; it is percent-decoded and cleaned, and "?" and what
 // follows is ignored. When no document has that path, those with ".md",
-// ".markdown", "/index.md" and "/README.md" after it are tried in this order,
-// so a link may name a directory or leave the extension out. What follows "#"
+// ".markdown", "/index.md", "/README.md", ".html" and "/index.html" after it are
+// tried in this order, so a link may name a directory or leave the extension out. What follows "#"
 // is looked up among the anchors of the document, exactly or else in lower
 // case; without it, and for "#top", the link leads to the first chunk.
 //
@@ -147,7 +147,7 @@ func (r *resolver) resolve(l Link) (chunkID, reason string) {
 
 // document returns the ID of the document that the path p stands for.
 func (r *resolver) document(p string) (string, bool) {
-	for _, suffix := range []string{"", ".md", ".markdown", "/index.md", "/README.md"} {
+	for _, suffix := range []string{"", ".md", ".markdown", "/index.md", "/README.md", ".html", "/index.html"} {
 		id := strings.TrimPrefix(path.Clean(p)+suffix, "./")
 		if _, ok := r.docs[id]; ok {
 			return id, true

@@ -43,7 +43,7 @@ type Degree struct {
 
 // Measure describes a graph. Reach and clamped pairs are measured from every
 // node, or from 256 evenly spaced ones of a larger graph.
-func Measure(ctx context.Context, g *mapmatched.Graph) (*Stats, error) {
+func Measure(ctx context.Context, g ListedGraph) (*Stats, error) {
 	nodes := g.Nodes()
 	s := &Stats{
 		Nodes: len(nodes), Edges: g.NumEdges(), Directed: g.Directed(),
@@ -115,7 +115,8 @@ func Measure(ctx context.Context, g *mapmatched.Graph) (*Stats, error) {
 	}
 	s.MeanReach = float64(reached) / float64(s.Sources)
 	if len(nodes) > 1 {
-		s.ClampedShare = 1 - float64(below)/float64(s.Sources*(len(nodes)-1))
+		pairs := s.Sources * (len(nodes) - 1)
+		s.ClampedShare = float64(pairs-below) / float64(pairs)
 	}
 	return s, nil
 }
@@ -125,16 +126,20 @@ func (s *Stats) Verdict() string {
 	switch {
 	case s.Nodes == 0:
 		return "The graph is empty."
+	case s.Nodes == 1:
+		return "The graph has a single chunk: there is nowhere to move."
 	case s.Edges == 0:
 		return "No two chunks are joined: every move costs the same, so the graph tells the decoder nothing. Add links or a kNN graph."
 	case s.Isolated*5 > s.Nodes:
 		return fmt.Sprintf("%.0f%% of the chunks have no edge at all: join them by links or a kNN graph.", 100*float64(s.Isolated)/float64(s.Nodes))
-	case s.ClampedShare > 0.999:
-		return fmt.Sprintf("Nearly all pairs of chunks are out of reach within %g: raise the maximum distance or add links.", s.MaximumDistance)
+	case s.ClampedShare == 1:
+		return fmt.Sprintf("No chunk is nearer to another than the maximum distance %g, so every move costs the same: raise it.", s.MaximumDistance)
+	case s.MeanReach < 1:
+		return fmt.Sprintf("A chunk reaches %.2g others within %g, so nearly every move costs the same: raise the maximum distance or add links.", s.MeanReach, s.MaximumDistance)
 	case s.ClampedShare < 0.01:
 		return fmt.Sprintf("Nearly every chunk is within %g of every other: moves are never out of reach, only longer or shorter.", s.MaximumDistance)
 	}
-	return fmt.Sprintf("A chunk reaches %.0f of %d others within %g; %.0f%% of the pairs are out of reach, which is where jumps are told from steps.",
+	return fmt.Sprintf("A chunk reaches %.0f of %d others within %g; %.4g%% of the pairs are out of reach, which is where jumps are told from steps.",
 		s.MeanReach, s.Nodes-1, s.MaximumDistance, 100*s.ClampedShare)
 }
 

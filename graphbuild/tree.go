@@ -96,6 +96,10 @@ type TreeOptions struct {
 	MarkdownExtensions []string
 	TextExtensions     []string
 
+	// HTMLExtensions are those of files that [ChunkHTML] cuts, such as .html
+	// and .htm. nil means none.
+	HTMLExtensions []string
+
 	// MaxFileBytes is the limit of a file in bytes; a larger one is left out
 	// with a warning. 0 means DefaultMaxFileBytes.
 	MaxFileBytes int64
@@ -115,7 +119,7 @@ func (o *TreeOptions) Validate() error {
 		errs = append(errs, fmt.Errorf("%w: MaxFileBytes is %d, want 0 for the default or more", mapmatched.ErrInvalidConfig, o.MaxFileBytes))
 	}
 	seen := map[string]bool{}
-	for _, ext := range slices.Concat(o.MarkdownExtensions, o.TextExtensions) {
+	for _, ext := range slices.Concat(o.MarkdownExtensions, o.TextExtensions, o.HTMLExtensions) {
 		switch lower := strings.ToLower(ext); {
 		case len(ext) < 2 || path.Ext(ext) != ext:
 			errs = append(errs, fmt.Errorf("%w: extension %q, want a dot and a name without one, such as .md", mapmatched.ErrInvalidConfig, ext))
@@ -152,6 +156,8 @@ func (o *TreeOptions) chunker(name string) func(Document, *ChunkOptions) (Chunke
 		return ChunkMarkdown
 	case slices.ContainsFunc(o.TextExtensions, is):
 		return ChunkText
+	case slices.ContainsFunc(o.HTMLExtensions, is):
+		return ChunkHTML
 	}
 	return nil
 }
@@ -185,8 +191,8 @@ func (t *Tree) Exists(p string) bool {
 // Files with the extensions of opts are documents. Directories named
 // node_modules and files and directories whose name begins with a dot are not
 // read. What cannot be used is left out with one warning each: files and
-// directories that cannot be read, files that are empty, white space only,
-// binary (a NUL byte, or not UTF-8) or larger than opts.MaxFileBytes, anything
+// directories that cannot be read, files that are empty, white space only or
+// without any visible text, binary (a NUL byte, or not UTF-8) or larger than opts.MaxFileBytes, anything
 // with the name of a document that is no regular file, symbolic links to
 // documents and directories, and names that are not UTF-8 or not printable.
 //
@@ -371,8 +377,10 @@ func (f treeFile) read(o *TreeOptions) (doc Chunked, reason string, err error) {
 		}
 		return Chunked{}, "white space only", nil
 	}
-	doc, err = f.chunk(Document{ID: f.id, Text: text}, &o.Chunk)
-	return doc, "", err
+	if doc, err = f.chunk(Document{ID: f.id, Text: text}, &o.Chunk); err == nil && len(doc.Chunks) == 0 {
+		reason = "no visible text"
+	}
+	return doc, reason, err
 }
 
 // load returns the content of the file, or why there is none.

@@ -1,0 +1,222 @@
+//go:build amd64 && !purego
+
+#include "textflag.h"
+
+// func dotAVX2(a, b *float32, n int) float32
+//
+// Y0 to Y3 are the 32 partial sums. VMULPS and VADDPS stay apart: fusing them
+// would change the bits.
+TEXT ·dotAVX2(SB), NOSPLIT, $0-28
+	MOVQ   a+0(FP), SI
+	MOVQ   b+8(FP), DX
+	MOVQ   n+16(FP), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SUBQ   $32, CX
+	JLT    eights
+
+blocks: // of 32 elements; CX is what is left less 32
+	VMOVUPS (SI), Y4
+	VMOVUPS 32(SI), Y5
+	VMOVUPS 64(SI), Y6
+	VMOVUPS 96(SI), Y7
+	VMULPS  (DX), Y4, Y4
+	VMULPS  32(DX), Y5, Y5
+	VMULPS  64(DX), Y6, Y6
+	VMULPS  96(DX), Y7, Y7
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	ADDQ    $128, SI
+	ADDQ    $128, DX
+	SUBQ    $32, CX
+	JGE     blocks
+
+eights: // up to three blocks of 8 elements, to Y0, Y1 and Y2
+	ADDQ    $32, CX
+	CMPQ    CX, $8
+	JLT     reduce
+	VMOVUPS (SI), Y4
+	VMULPS  (DX), Y4, Y4
+	VADDPS  Y4, Y0, Y0
+	ADDQ    $32, SI
+	ADDQ    $32, DX
+	SUBQ    $8, CX
+	CMPQ    CX, $8
+	JLT     reduce
+	VMOVUPS (SI), Y4
+	VMULPS  (DX), Y4, Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    $32, SI
+	ADDQ    $32, DX
+	SUBQ    $8, CX
+	CMPQ    CX, $8
+	JLT     reduce
+	VMOVUPS (SI), Y4
+	VMULPS  (DX), Y4, Y4
+	VADDPS  Y4, Y2, Y2
+	ADDQ    $32, SI
+	ADDQ    $32, DX
+	SUBQ    $8, CX
+
+reduce:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPS       X1, X0, X0      // elements 4 apart
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0      // 2 apart
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0      // 1 apart
+	TESTQ        CX, CX
+	JLE          done
+
+ones: // up to 7 elements
+	VMOVSS (SI), X1
+	VMULSS (DX), X1, X1
+	VADDSS X1, X0, X0
+	ADDQ   $4, SI
+	ADDQ   $4, DX
+	DECQ   CX
+	JNZ    ones
+
+done:
+	VZEROUPPER
+	VMOVSS X0, ret+24(FP)
+	RET
+
+// func productsAVX2(dst *Block, a, b *float32, dim int)
+//
+// Four passes, each of 4 vectors of a with all 16 of b. Y0 to Y7 are the sums,
+// two registers for each vector of a.
+TEXT ·productsAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ dim+24(FP), CX
+	MOVQ $4, BX
+
+pass:
+	MOVQ   SI, R8
+	MOVQ   DX, R9
+	MOVQ   CX, R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	TESTQ  R10, R10
+	JZ     store
+
+elements:
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS 0(R8), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R8), Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS 8(R8), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VBROADCASTSS 12(R8), Y13
+	VFMADD231PS  Y8, Y13, Y6
+	VFMADD231PS  Y9, Y13, Y7
+	ADDQ         $64, R8
+	ADDQ         $64, R9
+	DECQ         R10
+	JNZ          elements
+
+store:
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	VMOVUPS Y4, 128(DI)
+	VMOVUPS Y5, 160(DI)
+	VMOVUPS Y6, 192(DI)
+	VMOVUPS Y7, 224(DI)
+	ADDQ    $256, DI
+	ADDQ    $16, SI
+	DECQ    BX
+	JNZ     pass
+	VZEROUPPER
+	RET
+
+// func productsAVX512(dst *Block, a, b *float32, dim int)
+//
+// Z0 to Z15 are the sums, one register for each vector of a.
+TEXT ·productsAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ dim+24(FP), CX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	TESTQ CX, CX
+	JZ store
+
+elements:
+	VMOVUPS (DX), Z16
+	VFMADD231PS.BCST 0(SI), Z16, Z0
+	VFMADD231PS.BCST 4(SI), Z16, Z1
+	VFMADD231PS.BCST 8(SI), Z16, Z2
+	VFMADD231PS.BCST 12(SI), Z16, Z3
+	VFMADD231PS.BCST 16(SI), Z16, Z4
+	VFMADD231PS.BCST 20(SI), Z16, Z5
+	VFMADD231PS.BCST 24(SI), Z16, Z6
+	VFMADD231PS.BCST 28(SI), Z16, Z7
+	VFMADD231PS.BCST 32(SI), Z16, Z8
+	VFMADD231PS.BCST 36(SI), Z16, Z9
+	VFMADD231PS.BCST 40(SI), Z16, Z10
+	VFMADD231PS.BCST 44(SI), Z16, Z11
+	VFMADD231PS.BCST 48(SI), Z16, Z12
+	VFMADD231PS.BCST 52(SI), Z16, Z13
+	VFMADD231PS.BCST 56(SI), Z16, Z14
+	VFMADD231PS.BCST 60(SI), Z16, Z15
+	ADDQ $64, SI
+	ADDQ $64, DX
+	DECQ CX
+	JNZ elements
+
+store:
+	VMOVUPS Z0, 0(DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, 384(DI)
+	VMOVUPS Z7, 448(DI)
+	VMOVUPS Z8, 512(DI)
+	VMOVUPS Z9, 576(DI)
+	VMOVUPS Z10, 640(DI)
+	VMOVUPS Z11, 704(DI)
+	VMOVUPS Z12, 768(DI)
+	VMOVUPS Z13, 832(DI)
+	VMOVUPS Z14, 896(DI)
+	VMOVUPS Z15, 960(DI)
+	VZEROUPPER
+	RET
