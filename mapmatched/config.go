@@ -15,6 +15,20 @@ const (
 	OnEmptyError OnEmpty = "error" // refuse it with ErrNoCandidates
 )
 
+// RankBy says by what the candidates of a turn are ordered.
+type RankBy string
+
+// The choices.
+const (
+	// RankByMaxMarginal orders by the best path score that ends in a
+	// candidate, so the decoded chunk comes first (default).
+	RankByMaxMarginal RankBy = "max_marginal"
+	// RankByFilteredPosterior orders by the probability of a candidate given
+	// the turns so far, summed over all paths. The decoded chunk need not
+	// come first.
+	RankByFilteredPosterior RankBy = "filtered_posterior"
+)
+
 // Defaults of a Config.
 const (
 	DefaultCandidateLimit = 20
@@ -55,6 +69,8 @@ type Config struct {
 	BreakDistance float64
 	// OnEmpty is what to do with a turn without candidates; "" means gap.
 	OnEmpty OnEmpty
+	// RankBy orders the ranking; "" means max_marginal.
+	RankBy RankBy
 	// Temperature τ of the path posterior, exp(score/τ). Between 1e-6 and
 	// 1e6; 0 means 1.
 	Temperature float64
@@ -91,6 +107,7 @@ type settings struct {
 	beam                 int // 0 for all
 	breakDistance        float64
 	onEmpty              OnEmpty
+	rankBy               RankBy
 	temperature          float64
 	retain               int // −1 for all
 	digest, corpus       string
@@ -134,6 +151,7 @@ func (c *Config) resolve() (settings, error) {
 		beam:          c.Beam,
 		breakDistance: c.BreakDistance,
 		onEmpty:       c.OnEmpty,
+		rankBy:        c.RankBy,
 		temperature:   c.Temperature,
 		retain:        c.RetainTurns,
 		digest:        c.PolicyDigest,
@@ -165,6 +183,13 @@ func (c *Config) resolve() (settings, error) {
 	default:
 		fault("on_empty", fmt.Sprintf("%q", s.onEmpty), "gap or error")
 	}
+	switch s.rankBy {
+	case "":
+		s.rankBy = RankByMaxMarginal
+	case RankByMaxMarginal, RankByFilteredPosterior:
+	default:
+		fault("rank_by", fmt.Sprintf("%q", s.rankBy), "max_marginal or filtered_posterior")
+	}
 	if s.temperature == 0 {
 		s.temperature = 1
 	} else if !(s.temperature >= 1e-6 && s.temperature <= 1e6) {
@@ -192,6 +217,9 @@ func (s settings) options() *Options {
 		ScoreNormalization: (*string)(&s.normalization),
 		Temperature:        &s.temperature,
 		TransitionWeight:   &s.transition,
+	}
+	if s.rankBy != RankByMaxMarginal {
+		o.RankBy = (*string)(&s.rankBy)
 	}
 	if s.lag >= 0 {
 		o.FixedLag = &s.lag
@@ -232,6 +260,10 @@ func (o *Options) Config() (*Config, error) {
 	if o.OnEmpty != nil {
 		c.OnEmpty = OnEmpty(*o.OnEmpty)
 		given("on_empty", *o.OnEmpty, *o.OnEmpty != "")
+	}
+	if o.RankBy != nil {
+		c.RankBy = RankBy(*o.RankBy)
+		given("rank_by", *o.RankBy, *o.RankBy != "")
 	}
 	if o.CandidateLimit != nil {
 		c.CandidateLimit = *o.CandidateLimit

@@ -86,9 +86,9 @@ var badProblems = []struct{ input, want string }{
 	{`{"graph": {"edges": [["a", "b", 1], ["a", "b", "1"]]}}`, `graph.edges[1]: ["a", "b", "1"] is not [from, to, weight]: "1" is not a number`},
 	{`{"graph": {"edges": [null]}}`, `graph.edges[0]: null is not [from, to, weight]`},
 
-	{`{"options": 3}`, `options: 3 is not an object with the keys beam, break_distance, candidate_limit, context_limit, context_radius, emission_weight, fixed_lag, on_empty, score_normalization, temperature, transition_weight`},
-	{`{"options": {"beta": 1}}`, `options: unknown key "beta"; the keys are beam, break_distance, candidate_limit, context_limit, context_radius, emission_weight, fixed_lag, on_empty, score_normalization, temperature, transition_weight`},
-	{`{"options": {"Emission_Weight": 1}}`, `options: unknown key "Emission_Weight"; the keys are beam, break_distance, candidate_limit, context_limit, context_radius, emission_weight, fixed_lag, on_empty, score_normalization, temperature, transition_weight`},
+	{`{"options": 3}`, `options: 3 is not an object with the keys beam, break_distance, candidate_limit, context_limit, context_radius, emission_weight, fixed_lag, on_empty, rank_by, score_normalization, temperature, transition_weight`},
+	{`{"options": {"beta": 1}}`, `options: unknown key "beta"; the keys are beam, break_distance, candidate_limit, context_limit, context_radius, emission_weight, fixed_lag, on_empty, rank_by, score_normalization, temperature, transition_weight`},
+	{`{"options": {"Emission_Weight": 1}}`, `options: unknown key "Emission_Weight"; the keys are beam, break_distance, candidate_limit, context_limit, context_radius, emission_weight, fixed_lag, on_empty, rank_by, score_normalization, temperature, transition_weight`},
 	{`{"options": {"beam": 1, "beam": 2}}`, `options: the key "beam" is given twice`},
 	{`{"options": {"emission_weight": "1"}}`, `options.emission_weight: "1" is not a number`},
 	{`{"options": {"fixed_lag": 1.5}}`, `options.fixed_lag: 1.5 is not a whole number`},

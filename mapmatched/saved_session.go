@@ -36,14 +36,15 @@ type savedSession struct {
 }
 
 type savedColumn struct {
-	Gap      string               `json:"gap,omitempty"`
-	ChunkIDs []string             `json:"chunk_ids,omitempty"`
-	Raw      []float64            `json:"raw,omitempty"`
-	Parts    []map[string]float64 `json:"score_parts,omitempty"`
-	From     []int                `json:"from,omitempty"`
-	Distance packed               `json:"distance,omitempty"`
-	Break    bool                 `json:"break,omitempty"`
-	Settled  packed               `json:"settled,omitempty"`
+	Gap      string                     `json:"gap,omitempty"`
+	ChunkIDs []string                   `json:"chunk_ids,omitempty"`
+	Raw      []float64                  `json:"raw,omitempty"`
+	Parts    []map[string]float64       `json:"score_parts,omitempty"`
+	Notes    map[string]json.RawMessage `json:"notes,omitempty"`
+	From     []int                      `json:"from,omitempty"`
+	Distance packed                     `json:"distance,omitempty"`
+	Break    bool                       `json:"break,omitempty"`
+	Settled  packed                     `json:"settled,omitempty"`
 	// The state of the first column after released ones, and the scores of
 	// every column when the backend is not the built-in one.
 	Alpha   packed  `json:"alpha,omitempty"`
@@ -104,6 +105,7 @@ func (s *Session) Save(w io.Writer) error {
 			ChunkIDs: c.ChunkIDs,
 			Raw:      c.Raw,
 			Parts:    c.parts,
+			Notes:    c.notes,
 			From:     c.From,
 			Distance: c.Distance,
 			Break:    c.Break,
@@ -286,7 +288,7 @@ func (s *Session) replayColumn(saved *savedColumn, query string, turns int) erro
 		if len(saved.ChunkIDs) > 0 {
 			return fmt.Errorf("a gap with %d candidates", len(saved.ChunkIDs))
 		}
-		s.columns = append(s.columns, &column{query: query, gap: saved.Gap, previous: -1})
+		s.columns = append(s.columns, &column{query: query, gap: saved.Gap, notes: saved.Notes, previous: -1})
 		return nil
 	}
 	n := len(saved.ChunkIDs)
@@ -294,7 +296,7 @@ func (s *Session) replayColumn(saved *savedColumn, query string, turns int) erro
 		return fmt.Errorf("%d candidates (limit %d), %d raw scores, %d score parts", n, s.candidates, len(saved.Raw), len(saved.Parts))
 	}
 	c := s.newColumn(n, saved.From, len(saved.Distance) > 0)
-	c.query, c.parts, c.Break = query, saved.Parts, saved.Break
+	c.query, c.parts, c.notes, c.Break = query, saved.Parts, saved.Notes, saved.Break
 	seen := s.emptySet()
 	for x, id := range saved.ChunkIDs {
 		if id == "" {

@@ -1,7 +1,9 @@
 package mapmatched
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -28,7 +30,7 @@ type Result struct {
 	Gap                   string   // why there is no chunk, "" when there is one
 	Confidence            float64  // posterior of the decoded chunk, in [0, 1]; 0 at a gap
 	TotalScore            float64  // score of the decoded path through this turn
-	Ranking               []Ranked // every candidate of the turn, best first; the decoded chunk leads
+	Ranking               []Ranked // every candidate of the turn, best first; see Config.RankBy
 	ContextChunkIDs       []string // decoded chunk, its graph neighbourhood, the turn's candidates
 	RevisedPriorIndices   []int    // earlier turns whose chunk this turn changed, ascending
 	CommittedThroughIndex *int     // last turn that cannot change any more, nil when there is none
@@ -40,6 +42,27 @@ type Ranked struct {
 	Position  int     // position in provider order, from 0
 	PathScore float64 // score of the best path that ends in the candidate
 	Posterior float64 // probability of the candidate under the path posterior
+}
+
+// Decoded is the entry of the decoded chunk in the ranking, nil at a gap.
+func (r *Result) Decoded() *Ranked {
+	for i := range r.Ranking {
+		if r.Ranking[i].ChunkID == r.ChunkID {
+			return &r.Ranking[i]
+		}
+	}
+	return nil
+}
+
+// Pointwise is the entry of the candidate that the provider put first, which is
+// what searching the turn alone finds; nil at a gap.
+func (r *Result) Pointwise() *Ranked {
+	for i := range r.Ranking {
+		if r.Ranking[i].Position == 0 {
+			return &r.Ranking[i]
+		}
+	}
+	return nil
 }
 
 // NewSession starts a conversation. provider may be nil when every turn comes
@@ -270,6 +293,12 @@ func (s *Session) rank(c *column, end int, candidates []Candidate) []Ranked {
 	for x, candidate := range candidates {
 		ranking[x] = Ranked{candidate, x, c.alpha[x], Exp(c.message[x])}
 	}
+	if s.rankBy == RankByFilteredPosterior {
+		slices.SortStableFunc(ranking, func(a, b Ranked) int {
+			return cmp.Compare(c.message[b.Position], c.message[a.Position])
+		})
+		return ranking
+	}
 	slices.SortStableFunc(ranking, func(a, b Ranked) int {
 		switch {
 		case a.Position == b.Position:
@@ -311,6 +340,28 @@ func (s *Session) expand(ctx context.Context, chunkID string, candidates []strin
 		context = context[:s.contextLimit]
 	}
 	return context, nil
+}
+
+// Note records something about the latest turn in its trace, under a name: what
+// a reranker did, how a gate stood. It must be encodable as JSON. Notes are
+// kept by saved sessions and change nothing else; a second note of the same
+// name takes the place of the first.
+func (s *Session) Note(name string, v any) error {
+	raw, err := sortedJSON(v)
+	if err != nil {
+		return fmt.Errorf("note %q: %w", name, err)
+	}
+	s.lock <- struct{}{}
+	defer s.release()
+	if len(s.columns) == 0 {
+		return fmt.Errorf("note %q: %w: there is no turn yet", name, ErrInvalidConfig)
+	}
+	c := s.columns[len(s.columns)-1]
+	if c.notes == nil {
+		c.notes = map[string]json.RawMessage{}
+	}
+	c.notes[name] = raw
+	return nil
 }
 
 // Turns is the number of turns decoded so far.

@@ -1091,3 +1091,67 @@ func TestSessionAfterTurnsOfOtherKinds(t *testing.T) {
 		t.Errorf("trace with release\n%s\nwithout\n%s (%v)", a, b, err)
 	}
 }
+
+func TestRankByFilteredPosterior(t *testing.T) {
+	// The best path ends in "b", but more of the probability ends in "a",
+	// which two good paths lead to.
+	graph := mustGraph(t, []Edge{{From: "x", To: "a", Weight: 1}, {From: "y", To: "a", Weight: 1}, {From: "z", To: "b", Weight: 1}}, &GraphOptions{MaximumDistance: 5})
+	for _, by := range []RankBy{"", RankByMaxMarginal, RankByFilteredPosterior} {
+		s := mustSession(t, nil, graph, &Config{ScoreNormalization: NormalizeNone, RankBy: by})
+		observe(t, s, "x", 1, "y", 1, "z", 1.25)
+		r := observe(t, s, "a", 1, "b", 1)
+		if r.ChunkID != "b" || r.Decoded().ChunkID != "b" || r.Pointwise().ChunkID != "a" {
+			t.Errorf("%q: decoded %s, pointwise %s", by, r.ChunkID, r.Pointwise().ChunkID)
+		}
+		want := "b"
+		if by == RankByFilteredPosterior {
+			want = "a"
+		}
+		if r.Ranking[0].ChunkID != want {
+			t.Errorf("%q: ranking led by %s, want %s", by, r.Ranking[0].ChunkID, want)
+		}
+		if (s.Trace().Options.RankBy != nil) != (by == RankByFilteredPosterior) {
+			t.Errorf("%q: options of the trace are %+v", by, s.Trace().Options)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	s := mustSession(t, nil, smallGraph(t), nil)
+	if err := s.Note("gate", 1); !errors.Is(err, ErrInvalidConfig) {
+		t.Errorf("note before the first turn: %v", err)
+	}
+	observe(t, s, "a", 1, "b", 2)
+	for _, v := range []any{0, struct{ Z, A float64 }{1, 0.25}} {
+		if err := s.Note("gate", v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Note("gate", math.NaN()); err == nil {
+		t.Error("NaN was noted")
+	}
+	observe(t, s)
+	if err := s.Note("why <&>", "nothing"); err != nil {
+		t.Fatal(err)
+	}
+	back, err := restoreSmall(t, savedBytes(t, s), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Session{s, back} {
+		trace, err := json.Marshal(s.Trace())
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := ReadTrace(bytes.NewReader(trace))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(read.Steps[0].Notes["gate"]); got != `{"A":0.25,"Z":1}` {
+			t.Errorf("gate is noted as %s", got)
+		}
+		if got := string(read.Steps[1].Notes["why <&>"]); got != `"nothing"` {
+			t.Errorf("gap is noted as %s", got)
+		}
+	}
+}

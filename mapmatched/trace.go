@@ -29,24 +29,25 @@ type Trace struct {
 // TraceStep is one turn of a trace. At a gap only the turn, the reason and the
 // cumulative score carry meaning, and the other numbers are null in JSON.
 type TraceStep struct {
-	Break                    string             `json:"break,omitempty"`            // why a new segment starts here, "" when none does
-	Candidates               []TraceCandidate   `json:"candidates,omitempty"`       // the turn's candidates in provider order, when asked for
-	ChunkID                  string             `json:"chunk_id"`                   // decoded chunk, "" (null in JSON) at a gap
-	Confidence               float64            `json:"confidence"`                 // posterior of the decoded chunk, in [0, 1]
-	CumulativeScore          float64            `json:"cumulative_score"`           // path score through this turn
-	EmissionEntropy          float64            `json:"emission_entropy"`           // nats; ambiguity of the turn taken alone
-	Gap                      string             `json:"gap,omitempty"`              // why the turn has no chunk, "" when it has one
-	GraphDistance            float64            `json:"graph_distance"`             // from the previous chunk of the path; 0 at a break and where β is 0
-	Move                     Move               `json:"move,omitempty"`             // kind of move from the previous chunk, "" for the first
-	NormalizedEmissionMargin float64            `json:"normalized_emission_margin"` // chosen minus best other, normalised scores
-	NormalizedEmissionScore  float64            `json:"normalized_emission_score"`
-	PosteriorEntropy         float64            `json:"posterior_entropy"`        // nats; entropy of the path posterior at this turn
-	Query                    string             `json:"query,omitempty"`          // text of the turn
-	RawEmissionScore         float64            `json:"raw_emission_score"`       // as the provider gave it
-	ScoreParts               map[string]float64 `json:"score_parts,omitempty"`    // what the raw score was made of
-	TurnIndex                int                `json:"turn_index"`               // from 0
-	WeightedEmissionScore    float64            `json:"weighted_emission_score"`  // λ·s
-	WeightedTransitionCost   float64            `json:"weighted_transition_cost"` // β·d
+	Break                    string                     `json:"break,omitempty"`            // why a new segment starts here, "" when none does
+	Candidates               []TraceCandidate           `json:"candidates,omitempty"`       // the turn's candidates in provider order, when asked for
+	ChunkID                  string                     `json:"chunk_id"`                   // decoded chunk, "" (null in JSON) at a gap
+	Confidence               float64                    `json:"confidence"`                 // posterior of the decoded chunk, in [0, 1]
+	CumulativeScore          float64                    `json:"cumulative_score"`           // path score through this turn
+	EmissionEntropy          float64                    `json:"emission_entropy"`           // nats; ambiguity of the turn taken alone
+	Gap                      string                     `json:"gap,omitempty"`              // why the turn has no chunk, "" when it has one
+	GraphDistance            float64                    `json:"graph_distance"`             // from the previous chunk of the path; 0 at a break and where β is 0
+	Move                     Move                       `json:"move,omitempty"`             // kind of move from the previous chunk, "" for the first
+	NormalizedEmissionMargin float64                    `json:"normalized_emission_margin"` // chosen minus best other, normalised scores
+	NormalizedEmissionScore  float64                    `json:"normalized_emission_score"`
+	Notes                    map[string]json.RawMessage `json:"notes,omitempty"`          // what else was recorded of the turn, by name, see Session.Note
+	PosteriorEntropy         float64                    `json:"posterior_entropy"`        // nats; entropy of the path posterior at this turn
+	Query                    string                     `json:"query,omitempty"`          // text of the turn
+	RawEmissionScore         float64                    `json:"raw_emission_score"`       // as the provider gave it
+	ScoreParts               map[string]float64         `json:"score_parts,omitempty"`    // what the raw score was made of
+	TurnIndex                int                        `json:"turn_index"`               // from 0
+	WeightedEmissionScore    float64                    `json:"weighted_emission_score"`  // λ·s
+	WeightedTransitionCost   float64                    `json:"weighted_transition_cost"` // β·d
 }
 
 // TraceCandidate is a candidate of a turn as the decoder saw it.
@@ -85,6 +86,7 @@ type Options struct {
 	EmissionWeight     *float64 `json:"emission_weight,omitempty"`
 	FixedLag           *int     `json:"fixed_lag,omitempty"`
 	OnEmpty            *string  `json:"on_empty,omitempty"`
+	RankBy             *string  `json:"rank_by,omitempty"`
 	ScoreNormalization *string  `json:"score_normalization,omitempty"`
 	Temperature        *float64 `json:"temperature,omitempty"`
 	TransitionWeight   *float64 `json:"transition_weight,omitempty"`
@@ -111,7 +113,7 @@ func (t Trace) MarshalJSON() ([]byte, error) {
 // MarshalJSON writes the step with nulls in place of what a gap does not have.
 func (s TraceStep) MarshalJSON() ([]byte, error) {
 	if s.Gap != "" {
-		return encodeJSON(gapJSON{CumulativeScore: s.CumulativeScore, Gap: s.Gap, Query: s.Query, TurnIndex: s.TurnIndex})
+		return encodeJSON(gapJSON{CumulativeScore: s.CumulativeScore, Gap: s.Gap, Notes: s.Notes, Query: s.Query, TurnIndex: s.TurnIndex})
 	}
 	type plain TraceStep // without this method
 	return encodeJSON(plain(s))
@@ -133,20 +135,37 @@ type traceJSON struct {
 
 // gapJSON is a TraceStep of a gap.
 type gapJSON struct {
-	ChunkID                  *string  `json:"chunk_id"`
-	Confidence               *float64 `json:"confidence"`
-	CumulativeScore          float64  `json:"cumulative_score"`
-	EmissionEntropy          *float64 `json:"emission_entropy"`
-	Gap                      string   `json:"gap"`
-	GraphDistance            *float64 `json:"graph_distance"`
-	NormalizedEmissionMargin *float64 `json:"normalized_emission_margin"`
-	NormalizedEmissionScore  *float64 `json:"normalized_emission_score"`
-	PosteriorEntropy         *float64 `json:"posterior_entropy"`
-	Query                    string   `json:"query,omitempty"`
-	RawEmissionScore         *float64 `json:"raw_emission_score"`
-	TurnIndex                int      `json:"turn_index"`
-	WeightedEmissionScore    *float64 `json:"weighted_emission_score"`
-	WeightedTransitionCost   *float64 `json:"weighted_transition_cost"`
+	ChunkID                  *string                    `json:"chunk_id"`
+	Confidence               *float64                   `json:"confidence"`
+	CumulativeScore          float64                    `json:"cumulative_score"`
+	EmissionEntropy          *float64                   `json:"emission_entropy"`
+	Gap                      string                     `json:"gap"`
+	GraphDistance            *float64                   `json:"graph_distance"`
+	NormalizedEmissionMargin *float64                   `json:"normalized_emission_margin"`
+	NormalizedEmissionScore  *float64                   `json:"normalized_emission_score"`
+	Notes                    map[string]json.RawMessage `json:"notes,omitempty"`
+	PosteriorEntropy         *float64                   `json:"posterior_entropy"`
+	Query                    string                     `json:"query,omitempty"`
+	RawEmissionScore         *float64                   `json:"raw_emission_score"`
+	TurnIndex                int                        `json:"turn_index"`
+	WeightedEmissionScore    *float64                   `json:"weighted_emission_score"`
+	WeightedTransitionCost   *float64                   `json:"weighted_transition_cost"`
+}
+
+// sortedJSON encodes v with the keys of all its objects in order. Numbers pass
+// as text and keep their bits.
+func sortedJSON(v any) ([]byte, error) {
+	raw, err := encodeJSON(v)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var tree any
+	if err := decoder.Decode(&tree); err != nil {
+		return nil, err
+	}
+	return encodeJSON(tree)
 }
 
 // encodeJSON is json.Marshal with <, > and & as they are.

@@ -82,7 +82,7 @@ func (d *stepOnDisk) step() (TraceStep, error) {
 	}
 	s.TurnIndex = *d.TurnIndex
 	if d.Gap != "" {
-		s = TraceStep{Gap: s.Gap, Break: s.Break, ChunkID: s.ChunkID, Query: s.Query, TurnIndex: s.TurnIndex}
+		s = TraceStep{Gap: s.Gap, Break: s.Break, ChunkID: s.ChunkID, Notes: s.Notes, Query: s.Query, TurnIndex: s.TurnIndex}
 	}
 	for _, field := range []struct {
 		name  string

@@ -2,6 +2,7 @@ package mapmatched
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -35,6 +36,7 @@ type column struct {
 	query    string
 	gap      string // why there are no candidates, "" when there are
 	parts    []map[string]float64
+	notes    map[string]json.RawMessage
 	entropy  float64   // of the emissions
 	previous int       // turn of the last column with candidates, −1 for none
 	alpha    []float64 // best path score into each candidate
@@ -439,7 +441,7 @@ func (s *Session) steps(steps []TraceStep, n int, candidates bool) []TraceStep {
 		cumulative = steps[len(steps)-1].CumulativeScore
 	}
 	for i, c := range s.columns[:n] {
-		step := TraceStep{TurnIndex: s.base + i, Query: c.query, Gap: c.gap}
+		step := TraceStep{TurnIndex: s.base + i, Query: c.query, Gap: c.gap, Notes: maps.Clone(c.notes)}
 		if c.gap == "" {
 			x := int(s.path[i])
 			from := c.predecessor(x)

@@ -138,7 +138,7 @@ func (c *conversation) ask(ctx context.Context, question string) (*mapmatched.Re
 // turn gathers what a program gets to know of the latest turn.
 func (c *conversation) turn(ctx context.Context, question string, r *mapmatched.Result) (*turn, error) {
 	t := &turn{Query: question, Answer: mapmatched.NewAnswer(c.Session, r), Texts: map[string]string{}}
-	if best := pointwise(r); best != nil {
+	if best := r.Pointwise(); best != nil {
 		t.Pointwise = &best.ChunkID
 	}
 	for _, ranked := range r.Ranking {
@@ -152,16 +152,6 @@ func (c *conversation) turn(ctx context.Context, question string, r *mapmatched.
 		t.Texts[chunk.ID] = chunk.Text
 	}
 	return t, nil
-}
-
-// pointwise is what searching the turn alone finds, nil at a gap.
-func pointwise(r *mapmatched.Result) *mapmatched.Ranked {
-	for i := range r.Ranking {
-		if r.Ranking[i].Position == 0 {
-			return &r.Ranking[i]
-		}
-	}
-	return nil
 }
 
 // writeHTML draws the conversation so far, if that was asked for.
@@ -201,8 +191,8 @@ func (c *conversation) print(question string, r *mapmatched.Result, next int) er
 		fmt.Fprintf(&b, "    %s %s%s\n", label, printable(ranked.ChunkID), note)
 		fmt.Fprintf(&b, "      %s\n", s.dim(snippet(ranked.Text, width-8)))
 	}
-	best := pointwise(r)
-	passage(s.green("decoded  "), r.Ranking[0], fmt.Sprintf("  (confidence %.2f)", r.Confidence))
+	best := r.Pointwise()
+	passage(s.green("decoded  "), *r.Decoded(), fmt.Sprintf("  (confidence %.2f)", r.Confidence))
 	if best.ChunkID != r.ChunkID {
 		passage(s.red("alone    "), *best, "  (what this question finds without the conversation)")
 	}

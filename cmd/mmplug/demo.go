@@ -77,11 +77,11 @@ func demo(ctx context.Context, std stdio, keep, html string, asJSON bool) error 
 			return err
 		}
 		turns = append(turns, t)
-		best := pointwise(r)
+		best := r.Pointwise()
 		if best == nil {
 			return fmt.Errorf("the demo question %q finds nothing", scripted.Question)
 		}
-		pointwiseRight, decodedRight := isAbout(*best, scripted), isAbout(r.Ranking[0], scripted)
+		pointwiseRight, decodedRight := isAbout(*best, scripted), isAbout(*r.Decoded(), scripted)
 		alone, together = alone+toInt(pointwiseRight), together+toInt(decodedRight)
 		if asJSON {
 			continue
@@ -123,7 +123,7 @@ func (c *conversation) printDemo(t handbook.Turn, r *mapmatched.Result, best map
 	_, err := fmt.Fprintf(c.std.out, "%s\n    searched alone  %s  %s\n    decoded         %s  %s\n      %s\n",
 		s.bold(fmt.Sprintf("[%d] %s", r.Turn+1, t.Question)),
 		mark(pointwiseRight), best.ChunkID, mark(decodedRight), r.ChunkID,
-		s.dim(snippet(withoutHeading(r.Ranking[0].Text), lineWidth(c.std.out)-8)))
+		s.dim(snippet(withoutHeading(r.Decoded().Text), lineWidth(c.std.out)-8)))
 	return err
 }
 
