@@ -150,7 +150,6 @@ func (x *indexWriter) labels(ctx context.Context, c *DistanceChoice) error {
 		return err
 	}
 	x.exact = slack.exact
-	at := x.w.at
 	for _, side := range []struct {
 		set                *labelSet
 		first, hubs, steps sectionKind
@@ -162,6 +161,7 @@ func (x *indexWriter) labels(ctx context.Context, c *DistanceChoice) error {
 		if l == nil {
 			continue
 		}
+		c.Bytes += int64(4*len(l.first) + 8*len(l.hubs) + 8*len(l.steps))
 		if err := x.w.put(side.first, len(l.first), func(b []byte, i int) []byte { return appendUint32(b, l.first[i]) }); err != nil {
 			return err
 		}
@@ -178,6 +178,5 @@ func (x *indexWriter) labels(ctx context.Context, c *DistanceChoice) error {
 			return err
 		}
 	}
-	c.Bytes = int64(x.w.at - at)
 	return nil
 }

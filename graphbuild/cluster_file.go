@@ -116,7 +116,7 @@ func ReadLabels(r io.Reader) (map[string]string, error) {
 	labels := map[string]string{}
 	for first := true; ; first = false {
 		record, line, err := readRecord(records)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return labels, nil
 		}
 		if err != nil {

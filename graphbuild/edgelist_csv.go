@@ -103,7 +103,7 @@ func readEdgesCSV(r io.Reader, comma rune) (*EdgeList, error) {
 	var columns []edgeColumn
 	for {
 		record, line, err := readRecord(records)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return list, nil
 		}
 		if err != nil {

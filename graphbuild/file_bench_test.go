@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/mapmatched/mmplug/mapmatched"
@@ -39,6 +40,11 @@ func (b benchGraph) input() GraphInput {
 
 var benchGraphs = []benchGraph{
 	{"nodes=10000/weights=0.5-3.5", 10_000, 50_000, 0, 0.5, 3.5, 4},
+}
+
+// largeBenchGraphs take minutes to make, and files of up to 2 GB. They run when
+// MMPLUG_LARGE_BENCHMARKS is set.
+var largeBenchGraphs = []benchGraph{
 	{"nodes=10000/weights=0.5-1.5", 10_000, 50_000, 0, 0.5, 1.5, 4},
 	{"nodes=100000/near", 100_000, 500_000, 200, 0.1, 1, 2},
 	{"nodes=100000/anywhere", 100_000, 500_000, 0, 0.1, 1, 1},
@@ -47,7 +53,11 @@ var benchGraphs = []benchGraph{
 // BenchmarkDistances asks for distances between two turns of 50 and of 100
 // candidates that lie close together, as they do in a conversation.
 func BenchmarkDistances(b *testing.B) {
-	for _, c := range benchGraphs {
+	graphs := benchGraphs
+	if os.Getenv("MMPLUG_LARGE_BENCHMARKS") != "" {
+		graphs = slices.Concat(benchGraphs, largeBenchGraphs)
+	}
+	for _, c := range graphs {
 		in := c.input()
 		for _, method := range allMethods {
 			b.Run(fmt.Sprintf("%s/%s", c.name, method), func(b *testing.B) {

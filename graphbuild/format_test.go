@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -58,6 +59,18 @@ func askAll(t *testing.T, g *GraphFile) {
 	expect(g.Check(t.Context()))
 }
 
+// renew writes a file anew. To truncate one that is there makes some file
+// systems wait for the disk.
+func renew(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func FuzzOpenGraph(f *testing.F) {
 	for _, method := range allMethods {
 		for _, weight := range []float64{0.1, 1} {
@@ -101,12 +114,10 @@ func TestWrongContentIsFound(t *testing.T) {
 			whole := smallGraph(t, method, directed, 0.1)
 			found := 0
 			for at := 0; at+4 <= len(whole); at += 4 {
-				for _, x := range []uint32{0, 1, 7, 1 << 20, math.MaxUint32} {
+				for _, x := range []uint32{0, 7, math.MaxUint32} {
 					b := bytes.Clone(whole)
 					binary.LittleEndian.PutUint32(b[at:], x)
-					if err := os.WriteFile(path, sealed(b), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					renew(t, path, sealed(b))
 					g, err := OpenGraph(t.Context(), path, nil)
 					if err != nil {
 						found++
@@ -119,7 +130,7 @@ func TestWrongContentIsFound(t *testing.T) {
 				}
 			}
 			if found < len(whole)/8 {
-				t.Errorf("%s, directed %t: %d of %d changes found when opening", method, directed, found, len(whole)/4*5)
+				t.Errorf("%s, directed %t: %d of %d changes found when opening", method, directed, found, len(whole)/4*3)
 			}
 		}
 	}
@@ -157,7 +168,7 @@ func TestCheckFindsWrongDistances(t *testing.T) {
 		{"a distance of 0 in the table", edit(t, table, sectionTable, 0, appendFloat64(nil, 0)), "table: target 0 of node 0 is node 1 of 5 at 0"},
 		{"order of the table", edit(t, table, sectionTable, 24, appendUint32(nil, 3)), "table: target 1 of node 0 is node 2 of 5"},
 		{"a step of a label", edit(t, labels, sectionLabelSteps, 12, appendUint32(nil, 1000)), "label steps: entry"},
-		{"a distance in a label", edit(t, exact, sectionLabelHubs, 12, appendFloat32(nil, 0.125)), "label hubs: entry 1 of node 0"},
+		{"a distance in a label", edit(t, exact, sectionLabelHubs, 12, appendFloat32(nil, 0.125)), `distance from "a" to "d" is 0.125, the search says 0.75`},
 		{"one way of an edge", edit(t, table, sectionArcs, 0, appendFloat64(nil, 0.05)), `arcs: the edge from "a" to "b" has another way back`},
 	} {
 		if err := os.WriteFile(path, c.file, 0o644); err != nil {

@@ -104,19 +104,16 @@ func (r *rowSet) eachList(ctx context.Context, rows []int32, found *neighbours, 
 	})
 }
 
-// unit returns the vector of the slot scaled to length 1, in dst.
-func (s *knnSlot) unit(dst []float64) []float64 {
+// unit fills dst with the vector of the slot scaled to length 1.
+func (s *knnSlot) unit(dst []float64) {
 	for j, x := range s.vector {
 		dst[j] = float64(x) / s.length
 	}
-	return dst
 }
 
-// distance returns the cosine distance from a vector of length 1, with the bits
-// of measure.distance.
-func (s *knnSlot) distance(unit []float64) float64 {
-	return 1 - min(max(dotUnit(unit, s.vector, s.length), -1), 1)
-}
+// unitDistance is the cosine distance of vectors of length 1, with the bits of
+// measure.distance.
+func unitDistance(a, b []float64) float64 { return 1 - min(max(dot(a, b), -1), 1) }
 
 // knnSlots are the chunks of some slots as a VectorSource.
 type knnSlots struct {
@@ -262,11 +259,15 @@ func (g *KNNGraph) change(ctx context.Context, gone []int32, fresh []knnSlot) er
 		after[j].unit(units[i*dim : (i+1)*dim])
 	}
 	err := forEach(ctx, len(others), nil, func() func(int) {
+		mine := make([]float64, dim)
 		return func(i int) {
 			s := &after[others[i]]
 			list := &nearestList{after, g.opts.K, s.nearest, true}
+			if len(put) > 0 {
+				s.unit(mine)
+			}
 			for at, j := range put {
-				list.offer(s.distance(units[at*dim:(at+1)*dim]), j)
+				list.offer(unitDistance(mine, units[at*dim:(at+1)*dim]), j)
 			}
 			lists[others[i]] = list.list
 		}
@@ -303,19 +304,7 @@ func makeLists(ctx context.Context, slots []knnSlot, of []int32, dim, most int, 
 		}
 	}
 	if len(of) < kernelFrom {
-		return forEach(ctx, len(of), nil, func() func(int) {
-			unit := make([]float64, dim)
-			return func(i int) {
-				list := &nearestList{slots, most, make([]nearest, 0, min(most, len(all.used))), false}
-				slots[of[i]].unit(unit)
-				for _, j := range all.used {
-					if j != of[i] {
-						list.offer(slots[j].distance(unit), j)
-					}
-				}
-				lists[of[i]] = list.list
-			}
-		})
+		return fewLists(ctx, all, of, most, lists)
 	}
 	rows, err := newRowSet(ctx, all)
 	if err != nil {
@@ -354,6 +343,40 @@ func makeLists(ctx context.Context, slots []knnSlot, of []int32, dim, most int, 
 		}
 		lists[slot] = list
 	})
+}
+
+// fewLists is makeLists without kernels.
+func fewLists(ctx context.Context, all *knnSlots, of []int32, most int, lists [][]nearest) error {
+	units := make([]float64, len(of)*all.dim)
+	found := make([]nearestList, len(of))
+	for i, slot := range of {
+		all.slots[slot].unit(units[i*all.dim : (i+1)*all.dim])
+		found[i] = nearestList{all.slots, most, make([]nearest, 0, min(most, len(all.used))), false}
+	}
+	distances := make([]float64, len(all.used)*len(of))
+	err := forEach(ctx, len(all.used), nil, func() func(int) {
+		unit := make([]float64, all.dim)
+		return func(at int) {
+			all.slots[all.used[at]].unit(unit)
+			for i := range of {
+				distances[at*len(of)+i] = unitDistance(units[i*all.dim:(i+1)*all.dim], unit)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for at, j := range all.used {
+		for i := range of {
+			if j != of[i] {
+				found[i].offer(distances[at*len(of)+i], j)
+			}
+		}
+	}
+	for i, slot := range of {
+		lists[slot] = found[i].list
+	}
+	return nil
 }
 
 // nearestList keeps the nearest slots it is offered.

@@ -91,12 +91,12 @@ func TestKNNGraphEqualsRebuild(t *testing.T) {
 		for range 25 {
 			there := sortedKeys(content)
 			r.Shuffle(len(there), func(i, j int) { there[i], there[j] = there[j], there[i] })
-			there = there[:min(len(there), r.IntN(6*size))]
+			there = there[:min(len(there), r.IntN(6*(1+(size-1)*r.IntN(2))))]
 			ids, vectors = nil, nil
 			var err error
 			switch r.IntN(3) {
 			case 0:
-				for range r.IntN(5 * size) {
+				for range r.IntN(5 * (1 + (size-1)*r.IntN(2))) {
 					id := fmt.Sprintf("c%d", r.IntN(1000))
 					if content[id] == nil {
 						content[id] = vector()

@@ -163,7 +163,7 @@ func KNN(ctx context.Context, ids []string, vectors [][]float32, opts *KNNOption
 //	rows and IDs             about 60·n bytes
 //	selection                (8·(3k+8) + 16·k)·n bytes, 464·n for k = 10
 //	exact: packed vectors    4·d·n bytes
-//	approximate: training    4·d·96·2√n bytes
+//	approximate: training    4·d·100·√n bytes
 //	edges                    (56 + 16)·E bytes, E between k·n/2 and k·n
 //
 // so a file of 1,000,000 × 384 vectors, 1.5 GB that are mapped and not copied,

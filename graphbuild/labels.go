@@ -261,6 +261,10 @@ func buildLabels(ctx context.Context, a *mapmatched.Adjacency, directed bool, ma
 		enter = make([][]draftEntry, n)
 		back = reversed(a)
 	}
+	offsets := int64(4 * (n + 1))
+	if directed {
+		offsets *= 2
+	}
 	total := 0
 	for r, hub := range order {
 		if err := ctx.Err(); err != nil {
@@ -271,7 +275,7 @@ func buildLabels(ctx context.Context, a *mapmatched.Adjacency, directed bool, ma
 		if directed {
 			total += b.search(back, hub, uint32(r), enter[hub], leave, true)
 		}
-		if int64(total)*entryBytes+int64(8*(n+1)) > limit || total >= ambiguousStep {
+		if int64(total)*entryBytes+offsets > limit || total >= ambiguousStep {
 			return nil, nil, slack, errOverLimit{limit}
 		}
 		if progress != nil {

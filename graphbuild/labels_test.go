@@ -89,7 +89,7 @@ func TestChoiceOfDistances(t *testing.T) {
 		g, _ := writeTestGraph(t, in, &WriteGraphOptions{Distances: method})
 		sizes[method] = g.Method().Bytes
 	}
-	if !(sizes[DistancesLabels] < sizes[DistancesTable]/2) || sizes[DistancesSearch] != 0 {
+	if sizes[DistancesLabels] >= sizes[DistancesTable]/2 || sizes[DistancesSearch] != 0 {
 		t.Fatalf("sizes %v", sizes)
 	}
 	for _, c := range []struct {

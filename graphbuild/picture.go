@@ -39,12 +39,13 @@ type PictureOptions struct {
 }
 
 // pictureColours are the colours of the largest groups, legible on white and on
-// black. From the seventh on the nodes are squares.
+// black: circles first, then squares, then triangles.
 var pictureColours = [...]string{
 	"#266bc5", "#e48425", "#30a65b", "#d4496c", "#6526c5", "#e4bb25", "#309ca6", "#d449d4", "#7bc526", "#e44225", "#3044a6", "#49d4a6",
 }
 
-const circleGroups = 6
+// pictureGroups is how many groups have a mark of their own.
+const pictureGroups = 3 * len(pictureColours)
 
 // edgeDashes tell edge types apart.
 var edgeDashes = map[mapmatched.EdgeType]string{
@@ -60,7 +61,7 @@ var moreDashes = []string{"3 3", "12 3", "5 2 5 6", "2 6"}
 // distances in the picture are about those in the graph, which have no
 // direction here; arrows show the direction of edges. The same graph has the
 // same bytes. A graph of more nodes than opts.MaxNodes is an error.
-func WritePicture(ctx context.Context, w io.Writer, g *mapmatched.Graph, opts *PictureOptions) error {
+func WritePicture(ctx context.Context, w io.Writer, g ListedGraph, opts *PictureOptions) error {
 	var o PictureOptions
 	if opts != nil {
 		o = *opts
@@ -212,19 +213,19 @@ func elide(s string, most int) string {
 	return string([]rune(s)[:most-1]) + "…"
 }
 
-// class returns the CSS class of a group.
+// groupClass returns the CSS class of a group.
 func groupClass(group int) string {
 	switch {
 	case group < 0:
 		return "none"
-	case group >= len(pictureColours):
+	case group >= pictureGroups:
 		return "other"
 	}
-	return "g" + strconv.Itoa(group)
+	return "g" + strconv.Itoa(group%len(pictureColours))
 }
 
 func (p *picture) draw() []byte {
-	legendRows := min(len(p.groups), len(pictureColours)) + len(p.types) + 6
+	legendRows := min(len(p.groups), pictureGroups) + len(p.types) + 6
 	width := p.width + legendWidth + 4*pageMargin
 	height := headHeight + max(p.height+3*pageMargin, float64(legendRows)*legendLine+2*pageMargin)
 	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-labelledby="t d">`+"\n", px(width), px(height), px(width), px(height))
@@ -280,6 +281,9 @@ svg { color-scheme: light dark; font: 13px system-ui, "Segoe UI", Helvetica, Ari
 		if dash != "" {
 			p.printf(".t%d { stroke-dasharray: %s }\n", i, dash)
 		}
+		if p.types[i].Type == mapmatched.EdgeNext {
+			p.printf(".t%d { stroke-width: 2.2 }\n", i)
+		}
 	}
 	p.printf("</style>\n")
 	if p.directed {
@@ -313,12 +317,10 @@ func (p *picture) drawEdges() {
 	for _, i := range order {
 		e := p.edges[i]
 		class := "e"
-		if g := p.groupOf[e.from]; g >= 0 && g < len(pictureColours) && g == p.groupOf[e.to] {
-			class += " g" + strconv.Itoa(g)
+		if g := p.groupOf[e.from]; g >= 0 && g < pictureGroups && g == p.groupOf[e.to] {
+			class += " " + groupClass(g)
 		}
-		if p.dashes[kinds[e.kind]] != "" {
-			class += " t" + strconv.Itoa(kinds[e.kind])
-		}
+		class += " t" + strconv.Itoa(kinds[e.kind])
 		a, b, marker, joint := p.at[e.from], p.at[e.to], "", " – "
 		if p.directed {
 			marker, joint = ` marker-end="url(#arrow)"`, " → "
@@ -342,9 +344,13 @@ func typeName(t mapmatched.EdgeType) string {
 
 // mark draws the mark of a group.
 func (p *picture) mark(at point, radius float64, group int, title string) {
-	if group >= circleGroups && group < len(pictureColours) {
+	switch group / len(pictureColours) {
+	case 1:
 		side := 1.8 * radius
 		p.printf(`<rect class="n %s" x="%s" y="%s" width="%s" height="%s" rx="1">%s</rect>`, groupClass(group), px(at.x-side/2), px(at.y-side/2), px(side), px(side), title)
+		return
+	case 2:
+		p.printf(`<path class="n %s" d="M%s %sl%s %sh%sz">%s</path>`, groupClass(group), px(at.x), px(at.y-1.25*radius), px(1.2*radius), px(2.1*radius), px(-2.4*radius), title)
 		return
 	}
 	p.printf(`<circle class="n %s" cx="%s" cy="%s" r="%s">%s</circle>`, groupClass(group), px(at.x), px(at.y), px(radius), title)
@@ -385,7 +391,7 @@ func (p *picture) drawLabels() {
 		r := p.radius(i)
 		for _, x := range []float64{p.at[i].x + r + 3, p.at[i].x - r - 3 - width} {
 			b := box{x, p.at[i].y - lineHeight/2, x + width, p.at[i].y + lineHeight/2}
-			if b.x0 < pageMargin/2 || b.x1 > p.width+3.5*pageMargin ||
+			if b.x0 < pageMargin/2 || b.x1 > p.width+2.8*pageMargin ||
 				slices.ContainsFunc(taken, func(t box) bool { return b.x0 < t.x1 && t.x0 < b.x1 && b.y0 < t.y1 && t.y0 < b.y1 }) {
 				continue
 			}
@@ -411,12 +417,15 @@ func labelOf(id string) string {
 func (p *picture) drawLegend(x float64) {
 	y := headHeight + pageMargin/2
 	line := func(class, text string, dx float64) {
-		p.printf(`<text class="%s" x="%s" y="%s">%s</text>`+"\n", class, px(x+dx), px(y+4.5), xmlText(text))
+		if class != "" {
+			class = ` class="` + class + `"`
+		}
+		p.printf("<text%s x=\"%s\" y=\"%s\">%s</text>\n", class, px(x+dx), px(y+4.5), xmlText(text))
 		y += legendLine
 	}
 	name := []rune(p.opts.GroupName)
 	line("cap", strings.ToUpper(string(name[:1]))+string(name[1:]), 0)
-	shown := min(len(p.groups), len(pictureColours))
+	shown := min(len(p.groups), pictureGroups)
 	for i, g := range p.groups[:shown] {
 		p.mark(point{x + 8, y}, 5.5, i, "<title>"+xmlText(g.name)+"</title>")
 		line("", fmt.Sprintf("%s (%d)", elide(g.name, 28), g.nodes), 22)
@@ -431,7 +440,7 @@ func (p *picture) drawLegend(x float64) {
 		}
 	}
 	if rest > 0 {
-		p.mark(point{x + 8, y}, 5.5, len(pictureColours), "")
+		p.mark(point{x + 8, y}, 5.5, pictureGroups, "")
 		line("", fmt.Sprintf("%d more (%d)", len(p.groups)-shown, rest), 22)
 	}
 	if none > 0 {
@@ -444,7 +453,7 @@ func (p *picture) drawLegend(x float64) {
 	y += legendLine / 2
 	line("cap", "Edges", 0)
 	for i, t := range p.types {
-		p.printf(`<path class="e t%d" style="stroke-opacity:1" d="M%s %sh32"/>`, i, px(x), px(y))
+		p.printf(`<path class="e t%d" stroke-opacity="1" d="M%s %sh32"/>`, i, px(x), px(y))
 		line("", fmt.Sprintf("%s (%d)", elide(typeName(t.Type), 26), t.Count), 42)
 	}
 	line("sub", "coloured inside a group, grey between", 0)

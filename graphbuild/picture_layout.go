@@ -20,7 +20,7 @@ const (
 	componentGap  = 34.0 // pixels between components
 	leastScale    = 26.0 // pixels of an edge of median length
 	greatestScale = 90.0
-	layoutRounds  = 32 // a power of 2, see stress
+	layoutRounds  = 16 // a power of 2, see stress
 )
 
 // drawing is a graph as it is laid out.
@@ -49,7 +49,7 @@ type drawnEdge struct {
 // stochastic gradient descent (Zheng, Pawar & Goodman 2018), with a generator of
 // fixed seed. Then nodes are pushed apart that cover each other, and the
 // components are put side by side, the largest first.
-func layOut(ctx context.Context, g *mapmatched.Graph) (*drawing, error) {
+func layOut(ctx context.Context, g ListedGraph) (*drawing, error) {
 	d := &drawing{ids: g.Nodes()}
 	n := len(d.ids)
 	d.at, d.degree = make([]point, n), make([]int, n)
@@ -154,12 +154,15 @@ func stress(ctx context.Context, distances []float64, n int) ([]point, error) {
 	for i := range at {
 		at[i] = point{r.Float64() * side, r.Float64() * side}
 	}
-	type pair struct{ a, b int32 }
+	type pair struct {
+		a, b int32
+		want float32 // distance
+	}
 	pairs := make([]pair, 0, n*(n-1)/2)
 	shortest, longest := math.Inf(1), 0.0
 	for i := range n {
 		for j := range i {
-			pairs = append(pairs, pair{int32(i), int32(j)})
+			pairs = append(pairs, pair{int32(i), int32(j), float32(distances[i*n+j])})
 			shortest, longest = min(shortest, distances[i*n+j]), max(longest, distances[i*n+j])
 		}
 	}
@@ -178,7 +181,7 @@ func stress(ctx context.Context, distances []float64, n int) ([]point, error) {
 		r.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
 		for _, p := range pairs {
 			a, b := &at[p.a], &at[p.b]
-			want := distances[int(p.a)*n+int(p.b)]
+			want := float64(p.want)
 			dx, dy := a.x-b.x, a.y-b.y
 			is := math.Sqrt(float64(dx*dx) + float64(dy*dy))
 			if is < 1e-9 {

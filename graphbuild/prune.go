@@ -147,7 +147,7 @@ func keepMutual(edges []mapmatched.Edge, rule MutualRule, directed bool) []mapma
 		}
 	}
 	return slices.DeleteFunc(edges, func(e mapmatched.Edge) bool {
-		return e.Type == rule.Type && !(wanted[[2]string{e.From, e.To}] && wanted[[2]string{e.To, e.From}])
+		return e.Type == rule.Type && (!wanted[[2]string{e.From, e.To}] || !wanted[[2]string{e.To, e.From}])
 	})
 }
 

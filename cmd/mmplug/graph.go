@@ -27,6 +27,7 @@ func newGraph(std stdio) *cobra.Command {
 	cmd.AddCommand(
 		newGraphBuild(std), newGraphStats(std), newGraphCheck(std),
 		newGraphExport(std), newGraphNeighbors(std), newGraphPath(std),
+		newGraphUnion(std), newGraphCluster(std), newGraphPicture(std),
 	)
 	return cmd
 }

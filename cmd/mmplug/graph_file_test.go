@@ -115,7 +115,8 @@ func TestGraphBuildFromIndex(t *testing.T) {
 		if got, want := fine(t, "", "graph", "check", out), out+" holds: "; !strings.HasPrefix(got, want) {
 			t.Errorf("check says %s", got)
 		}
-		first := unmarshal[struct{ Source, Target string }](t, export[:strings.Index(export, "\n")])
+		line, _, _ := strings.Cut(export, "\n")
+		first := unmarshal[struct{ Source, Target string }](t, line)
 		for _, args := range [][]string{
 			{"neighbors", "GRAPH", first.Source, "--radius", "2", "--limit", "5"}, {"neighbors", "GRAPH", first.Source, "--json"},
 			{"path", "GRAPH", first.Source, first.Target}, {"path", "--json", "GRAPH", first.Target, first.Source},

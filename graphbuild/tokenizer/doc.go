@@ -13,10 +13,10 @@
 //   - added tokens with all their flags.
 //
 // A file with anything else is refused with the name of the component. The
-// post-processor, which adds special tokens, truncation, padding and the
-// decoder are not looked at. So offsets are those before a post-processor trims
-// white space off them, and the tokens of a text touch wherever the model lets
-// them.
+// post-processor is read only when [Tokenizer.Special] is asked for the special
+// tokens around a text; truncation, padding and the decoder are not looked at.
+// So offsets are those before a post-processor trims white space off them, and
+// the tokens of a text touch wherever the model lets them.
 //
 // Why not a library: those that read the format without C code were tried
 // against the reference implementation and gave other tokens for most texts

@@ -55,7 +55,7 @@ func checkPointer(data []byte) error {
 }
 
 // file is a tokenizer.json. What does not change tokens without special ones
-// is not read.
+// is not read, but for the post-processor by [Tokenizer.Special].
 type file struct {
 	Version       string          `json:"version"`
 	AddedTokens   []addedToken    `json:"added_tokens"`
@@ -94,7 +94,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	t := &Tokenizer{sha256: hash(data), model: m}
+	t := &Tokenizer{sha256: hash(data), model: m, special: f.PostProcessor}
 	if t.normalize, err = parseNormalizer(f.Normalizer, 0); err != nil {
 		return nil, fmt.Errorf("normalizer: %w", err)
 	}

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"unicode/utf8"
@@ -25,6 +26,7 @@ type Tokenizer struct {
 	normalize normalizer
 	cut       pretokenizer
 	model     model
+	special   json.RawMessage // the post-processor
 }
 
 // SHA256 is the hash of the file that the tokenizer was made from, in lower
