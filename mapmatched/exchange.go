@@ -38,8 +38,9 @@ type AnswerPath struct {
 	TotalScore float64   `json:"total_score"`
 }
 
-// RankedChunk is a chunk with the score of the best path that ends in it. Its
-// JSON form is the pair [chunk_id, score], like a candidate's.
+// RankedChunk is a chunk with the score it is ranked by: that of the best path
+// that ends in it, or its posterior with RankByFilteredPosterior. Its JSON form
+// is the pair [chunk_id, score], like a candidate's.
 type RankedChunk Scored
 
 // MarshalJSON implements json.Marshaler.
@@ -75,6 +76,9 @@ func NewAnswer(s *Session, r *Result) *Answer {
 	}
 	for i, c := range r.Ranking {
 		a.Ranking[i] = RankedChunk{c.ChunkID, c.PathScore}
+		if s.rankBy == RankByFilteredPosterior {
+			a.Ranking[i].Score = c.Posterior
+		}
 	}
 	return a
 }
@@ -181,8 +185,9 @@ func (o *Options) read(raw json.RawMessage) error {
 	})
 }
 
-// Decode plays the conversation and returns the answer after each turn.
-func (p *Problem) Decode(ctx context.Context) ([]*Answer, error) {
+// Play decodes the conversation and returns its session. The function answer,
+// when it is not nil, is called after each turn; its error ends the play.
+func (p *Problem) Play(ctx context.Context, answer func(*Session, *Result) error) (*Session, error) {
 	graph, err := NewGraph(p.Edges, &p.Graph)
 	if err != nil {
 		return nil, err
@@ -191,15 +196,27 @@ func (p *Problem) Decode(ctx context.Context) ([]*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]*Answer, 0, len(p.Turns))
 	for _, turn := range p.Turns {
 		r, err := s.Observe(ctx, "", turn)
+		if err == nil && answer != nil {
+			err = answer(s, r)
+		}
 		if err != nil {
 			return nil, err
 		}
-		answers = append(answers, NewAnswer(s, r))
 	}
-	return answers, nil
+	return s, nil
+}
+
+// Decode plays the conversation and returns the answer after each turn. Each
+// has the whole trace so far, so a long conversation is better played.
+func (p *Problem) Decode(ctx context.Context) ([]*Answer, error) {
+	answers := make([]*Answer, 0, len(p.Turns))
+	_, err := p.Play(ctx, func(s *Session, r *Result) error {
+		answers = append(answers, NewAnswer(s, r))
+		return nil
+	})
+	return answers, err
 }
 
 // unpack reads a JSON array of exactly the given values. null is none of them.

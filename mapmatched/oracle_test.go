@@ -211,30 +211,14 @@ func (o *oracle) ask(t *testing.T) answer {
 	}
 	o.emission = append(o.emission, normalized)
 	o.committed = append(o.committed, -2)
-	a := answer{score: math.Inf(-1), best: map[int]float64{}}
-	for range turn + 1 {
-		a.posterior = append(a.posterior, map[int]float64{})
-	}
-	total := 0.0
+	a := answer{score: math.Inf(-1)}
 	o.paths(turn+1, func(path []int, score float64) {
 		a.ranked = append(a.ranked, ScoredPath{Candidates: path, Score: score})
-		if _, seen := a.best[path[turn]]; !seen || score > a.best[path[turn]] {
-			a.best[path[turn]] = score
-		}
 		if score > a.score || score == a.score && o.before(path, a.path) {
 			a.path, a.score = path, score
 		}
-		p := math.Exp(score / o.tau)
-		total += p
-		for i, x := range path {
-			a.posterior[i][x] += p
-		}
 	})
-	for _, m := range a.posterior {
-		for x := range m {
-			m[x] /= total
-		}
-	}
+	o.weigh(&a)
 	slices.SortStableFunc(a.ranked, func(x, y ScoredPath) int {
 		if x.Score != y.Score {
 			return compareFloats(y.Score, x.Score)
@@ -247,10 +231,45 @@ func (o *oracle) ask(t *testing.T) answer {
 		}
 	}
 	o.path = a.path
-	if o.cfg.FixedLag != nil && turn >= *o.cfg.FixedLag {
-		o.committed[turn-*o.cfg.FixedLag] = a.path[turn-*o.cfg.FixedLag]
-	}
+	o.commit(&a)
 	return a
+}
+
+// weigh works out best path scores and posteriors of the paths still open.
+func (o *oracle) weigh(a *answer) {
+	turn := len(o.emission) - 1
+	a.best, a.posterior = map[int]float64{}, nil
+	for range turn + 1 {
+		a.posterior = append(a.posterior, map[int]float64{})
+	}
+	total := 0.0
+	o.paths(turn+1, func(path []int, score float64) {
+		if _, seen := a.best[path[turn]]; !seen || score > a.best[path[turn]] {
+			a.best[path[turn]] = score
+		}
+		p := math.Exp(score / o.tau)
+		total += p
+		for i, x := range path {
+			a.posterior[i][x] += p
+		}
+	})
+	for _, m := range a.posterior {
+		for x := range m {
+			m[x] /= total
+		}
+	}
+}
+
+// commit fixes what the turn commits. That is part of what its ranking is
+// given, unless it is the turn itself.
+func (o *oracle) commit(a *answer) {
+	turn := len(o.emission) - 1
+	if o.cfg.FixedLag != nil && turn >= *o.cfg.FixedLag {
+		o.committed[turn-*o.cfg.FixedLag] = o.path[turn-*o.cfg.FixedLag]
+		if *o.cfg.FixedLag > 0 {
+			o.weigh(a)
+		}
+	}
 }
 
 func compareFloats(a, b float64) int {
@@ -299,9 +318,7 @@ func TestAllPaths(t *testing.T) {
 			if !exact {
 				// Rounding may break a tie otherwise; then both paths are best.
 				o.path = positions(c.turns, s.Path())
-				if c.cfg.FixedLag != nil && i >= *c.cfg.FixedLag {
-					o.committed[i-*c.cfg.FixedLag] = o.path[i-*c.cfg.FixedLag]
-				}
+				o.commit(&want)
 				score, allowed := 0.0, false
 				trial := &oracle{conversation: c, lambda: o.lambda, beta: o.beta, tau: o.tau, emission: o.emission, committed: append(open, -2), shortest: o.shortest}
 				trial.paths(i+1, func(path []int, s float64) {

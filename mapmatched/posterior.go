@@ -117,7 +117,12 @@ func (c *Column) moves(beta, temperature float64) moves {
 	return m
 }
 
-func (m *moves) log(d float64) float64 { return -float64(m.rate * (d - m.near)) }
+func (m *moves) log(d float64) float64 {
+	if d == m.near {
+		return 0 // also where the rate is beyond the range of a float64
+	}
+	return -float64(m.rate * (d - m.near))
+}
 
 func (m *moves) weight(d float64) float64 {
 	switch d {
@@ -133,13 +138,17 @@ func (m *moves) weight(d float64) float64 {
 // When all of them vanished, which takes costs beyond 1e308, they are made
 // even.
 func normalizeLog(logs []float64) {
-	total := logSumExp(logs)
-	if math.IsInf(total, 0) || math.IsNaN(total) {
+	top := slices.Max(logs)
+	if math.IsInf(top, 0) || math.IsNaN(top) {
 		for i := range logs {
 			logs[i] = -Log(float64(len(logs)))
 		}
 		return
 	}
+	for i := range logs { // first, so that a large top does not absorb the rest
+		logs[i] -= top
+	}
+	total := logSumExp(logs)
 	for i := range logs {
 		logs[i] -= total
 	}

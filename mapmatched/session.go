@@ -28,7 +28,7 @@ type Result struct {
 	Turn                  int      // index of the turn, from 0
 	ChunkID               string   // decoded chunk, "" at a gap
 	Gap                   string   // why there is no chunk, "" when there is one
-	Confidence            float64  // posterior of the decoded chunk, in [0, 1]; 0 at a gap
+	Confidence            float64  // posterior of the decoded chunk given what is committed, in [0, 1]; 0 at a gap
 	TotalScore            float64  // score of the decoded path through this turn
 	Ranking               []Ranked // every candidate of the turn, best first; see Config.RankBy
 	ContextChunkIDs       []string // decoded chunk, its graph neighbourhood, the turn's candidates
@@ -152,16 +152,17 @@ func (s *Session) observe(ctx context.Context, text string, candidates []Candida
 	}
 	result := &Result{Turn: turn, Gap: next.gap, TotalScore: d.total}
 	if next.gap == "" {
-		end := d.end
-		result.ChunkID = next.ChunkIDs[end]
-		result.Confidence = Exp(next.message[end])
-		result.Ranking = s.rank(next, end, candidates)
+		result.ChunkID = next.ChunkIDs[d.end]
 		result.ContextChunkIDs, err = s.expand(ctx, result.ChunkID, next.ChunkIDs)
 		if err != nil {
 			return nil, fmt.Errorf("turn %d: context of %q: %w", turn, result.ChunkID, err)
 		}
 	}
 	s.apply(next, d)
+	if next.gap == "" { // given what the turn commits, too
+		result.Confidence = Exp(next.message[d.end])
+		result.Ranking = s.rank(next, d.end, candidates)
+	}
 	result.RevisedPriorIndices = slices.Clone(s.revised)
 	result.CommittedThroughIndex = s.committedThrough()
 	return result, nil
@@ -237,11 +238,22 @@ func (s *Session) emit(c *column) error {
 	if err := normalizeInto(c.Normalized, c.Raw, s.normalization); err != nil {
 		return err
 	}
+	low, high := 0, 0
 	for x, n := range c.Normalized {
+		if n < c.Normalized[low] {
+			low = x
+		}
+		if n > c.Normalized[high] {
+			high = x
+		}
 		c.Emission[x] = float64(s.emission * n)
 		if math.IsInf(c.Emission[x], 0) {
 			return fmt.Errorf("chunk %q: emission weight %v times score %v: %w", c.ChunkIDs[x], s.emission, n, ErrNonFinite)
 		}
+	}
+	if math.IsInf(c.Normalized[high]-c.Normalized[low], 0) {
+		return fmt.Errorf("chunk %q: its score %v is too far from the %v of chunk %q: %w",
+			c.ChunkIDs[high], c.Normalized[high], c.Normalized[low], c.ChunkIDs[low], ErrNonFinite)
 	}
 	c.entropy = EmissionEntropy(c.Emission)
 	return nil

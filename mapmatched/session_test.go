@@ -1155,3 +1155,71 @@ func TestNotes(t *testing.T) {
 		}
 	}
 }
+
+// The answer to a turn, its trace and its candidates say the same, also when
+// the turn commits an earlier one.
+func TestAnswerAgreesWithItsTrace(t *testing.T) {
+	for seed := range uint64(300) {
+		c := randomConversation(rand.New(rand.NewPCG(seed, 7)), 10, 5)
+		for _, backend := range []Decoder{nil, Viterbi{}} {
+			s := c.session(t, func(cfg *Config) { cfg.Decoder = backend })
+			for i, turn := range c.turns {
+				r, err := s.Observe(t.Context(), "", turn)
+				if err != nil {
+					t.Fatal(err)
+				}
+				step := s.DetailedTrace().Steps[i]
+				if r.Confidence != step.Confidence {
+					t.Fatalf("seed %d turn %d: confidence %v, in the trace %v", seed, i, r.Confidence, step.Confidence)
+				}
+				for _, ranked := range r.Ranking {
+					in := step.Candidates[ranked.Position]
+					if in.ChunkID != ranked.ChunkID || in.BestPathScore != ranked.PathScore || in.Posterior != ranked.Posterior {
+						t.Fatalf("seed %d turn %d: ranked %+v, in the trace %+v", seed, i, ranked, in)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestPosteriorOfLargeCosts(t *testing.T) {
+	graph := mustGraph(t, nil, &GraphOptions{MaximumDistance: 4})
+	for _, c := range []struct{ beta, tau float64 }{{1, 1e-6}, {1e6, 1e-6}, {1e10, 1}, {1e17, 1}, {1e300, 1e-6}} {
+		s := mustSession(t, nil, graph, &Config{ScoreNormalization: NormalizeNone, TransitionWeight: &c.beta, Temperature: c.tau})
+		observe(t, s, "a", 0)
+		r := observe(t, s, "a", -4*c.beta, "c", 0, "d", 0)
+		sum := 0.0
+		for _, ranked := range r.Ranking {
+			sum += ranked.Posterior
+			if !close9(ranked.Posterior, 1.0/3) {
+				t.Errorf("β %v τ %v: posterior of %s is %v, want a third", c.beta, c.tau, ranked.ChunkID, ranked.Posterior)
+			}
+		}
+		if !close9(sum, 1) {
+			t.Errorf("β %v τ %v: posteriors sum to %v", c.beta, c.tau, sum)
+		}
+	}
+}
+
+func TestScoresTooFarApart(t *testing.T) {
+	s := mustSession(t, nil, smallGraph(t), &Config{ScoreNormalization: NormalizeNone})
+	_, err := s.Observe(t.Context(), "", turnOf("a", 9e307, "b", -9e307))
+	if !errors.Is(err, ErrNonFinite) || !strings.Contains(err.Error(), `turn 0: chunk "a": its score 9e+307 is too far from the -9e+307 of chunk "b"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestGapsAfterAFinalTurnAreFinal(t *testing.T) {
+	s := mustSession(t, nil, smallGraph(t), nil)
+	observe(t, s, "a", 1)
+	observe(t, s)
+	observe(t, s)
+	if got := s.FinalThroughIndex(); got != 2 {
+		t.Errorf("final through %d, want 2", got)
+	}
+	observe(t, s, "a", 1, "b", 1)
+	if got := s.FinalThroughIndex(); got != 2 {
+		t.Errorf("final through %d with an open turn, want 2", got)
+	}
+}

@@ -193,25 +193,23 @@ func (s *Session) listen(c *column) {
 // delegate lets another backend decode the whole trellis.
 func (s *Session) delegate(ctx context.Context, next *column) (decoded, error) {
 	t := s.trellis(next)
-	answer, err := s.decoder.Decode(ctx, t)
-	if err == nil {
-		err = ctx.Err()
-	}
+	answer, err := s.askBackend(ctx, t, next)
 	if err != nil {
-		return decoded{}, fmt.Errorf("turn %d: decoder: %w", s.turns(), err)
-	}
-	if len(answer.Path) != len(t.Columns) || len(answer.Scores) != len(next.ChunkIDs) {
-		return decoded{}, fmt.Errorf("turn %d: decoder: path of %d turns with %d scores, for %d turns with %d candidates in the last",
-			s.turns(), len(answer.Path), len(answer.Scores), len(t.Columns), len(next.ChunkIDs))
+		return decoded{}, err
 	}
 	d := decoded{end: answer.Path[len(answer.Path)-1]}
 	if d.total, err = t.Score(answer.Path); err != nil {
 		return decoded{}, fmt.Errorf("turn %d: decoder: %w", s.turns(), err)
 	}
-	if err := checkScores(s.turns(), next.ChunkIDs, answer.Scores); err != nil {
-		return decoded{}, fmt.Errorf("decoder: %w", err)
+	scores := answer.Scores
+	if t.commit(s.turns()-s.lag, answer.Path, s.lag) { // what the turn commits bears on its scores
+		again, err := s.askBackend(ctx, t, next)
+		if err != nil {
+			return decoded{}, err
+		}
+		scores = again.Scores
 	}
-	copy(next.alpha, answer.Scores)
+	copy(next.alpha, scores)
 	next.back = nil
 	for i := len(s.path) - 1; i >= 0; i-- {
 		if candidate := int32(answer.Path[i]); candidate != s.path[i] {
@@ -219,6 +217,42 @@ func (s *Session) delegate(ctx context.Context, next *column) (decoded, error) {
 		}
 	}
 	return d, nil
+}
+
+// askBackend has a trellis decoded and checks the form of the answer.
+func (s *Session) askBackend(ctx context.Context, t *Trellis, next *column) (Decoding, error) {
+	answer, err := s.decoder.Decode(ctx, t)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return Decoding{}, fmt.Errorf("turn %d: decoder: %w", s.turns(), err)
+	}
+	if len(answer.Path) != len(t.Columns) || len(answer.Scores) != len(next.ChunkIDs) {
+		return Decoding{}, fmt.Errorf("turn %d: decoder: path of %d turns with %d scores, for %d turns with %d candidates in the last",
+			s.turns(), len(answer.Path), len(answer.Scores), len(t.Columns), len(next.ChunkIDs))
+	}
+	if err := checkScores(s.turns(), next.ChunkIDs, answer.Scores); err != nil {
+		return Decoding{}, fmt.Errorf("decoder: %w", err)
+	}
+	return answer, nil
+}
+
+// commit leaves only the paths through the path's candidate of a turn, and
+// reports whether that can change anything: it cannot without a lag, without
+// such a turn, or when no later turn has candidates. Columns are copied.
+func (t *Trellis) commit(turn int, path []int, lag int) bool {
+	if lag <= 0 || turn < 0 || path[turn] < 0 {
+		return false
+	}
+	for i := turn + 1; i < len(t.Columns); i++ {
+		if c := &t.Columns[i]; len(c.ChunkIDs) > 0 {
+			c.From, c.Distance = slices.Clone(c.From), slices.Clone(c.Distance)
+			c.comeFrom(path[turn])
+			return true
+		}
+	}
+	return false
 }
 
 // apply makes a decoded turn part of the track. It cannot fail.
@@ -344,11 +378,13 @@ func (s *Session) smooth(stop int, yield func(turn int, marginal []float64)) {
 		if later != nil {
 			later.backward(incoming, message, make([]float64, 2*len(later.ChunkIDs)), s.transition, s.temperature)
 		}
-		marginal := make([]float64, n)
-		for x := range marginal {
-			marginal[x] = c.message[x] + incoming[x]
+		marginal := slices.Clone(c.message)
+		if later != nil {
+			for x := range marginal {
+				marginal[x] += incoming[x]
+			}
+			normalizeLog(marginal)
 		}
-		normalizeLog(marginal)
 		yield(turn, marginal)
 		later, message = c, incoming
 	}
@@ -365,7 +401,7 @@ func (s *Session) coalesced() int {
 	for _, x := range s.survivors() {
 		open[int32(x)] = struct{}{}
 	}
-	for len(open) > 1 {
+	for len(open) > 1 { // the paths meet somewhere before
 		c := s.columns[i]
 		if c.back == nil || c.previous < s.base {
 			return -1
@@ -375,6 +411,9 @@ func (s *Session) coalesced() int {
 			merged[c.back[x]] = struct{}{}
 		}
 		open, i = merged, c.previous-s.base
+	}
+	for i+1 < len(s.columns) && s.columns[i+1].gap != "" {
+		i++
 	}
 	return i
 }

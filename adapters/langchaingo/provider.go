@@ -130,7 +130,8 @@ func newProvider(name string, id Identity, kind ScoreKind, opts *ProviderOptions
 }
 
 // Candidates implements mapmatched.CandidateProvider: best first, equal scores
-// by chunk ID. Only the text of the query is used.
+// in the order of the store, which is the order that its own limit cuts. Only
+// the text of the query is used.
 //
 // Documents without text, with a score that is not finite or below MinScore,
 // and repeated chunks are left out and counted in the report. A document
@@ -144,19 +145,23 @@ func (p *Provider) Candidates(ctx context.Context, q mapmatched.Query, limit int
 	if limit <= 0 {
 		return nil, nil
 	}
-	documents, err := observed(ctx, p.opts.Callbacks, q.Text, func() ([]schema.Document, error) {
+	var candidates []mapmatched.Candidate
+	var report Report
+	_, err := observed(ctx, p.opts.Callbacks, q.Text, func() ([]schema.Document, error) {
 		documents, err := p.search(ctx, q.Text, limit)
 		if err == nil {
 			err = ctx.Err()
 		}
-		return documents, err
+		if err != nil {
+			return nil, failed(ctx, "candidates", p.label(), err)
+		}
+		if candidates, report, err = p.convert(documents, limit); err != nil {
+			return nil, fail("candidates", mapmatched.KindInvalid, "%s: %w", p.label(), err)
+		}
+		return documents, nil
 	})
 	if err != nil {
-		return nil, failed(ctx, "candidates", p.label(), err)
-	}
-	candidates, report, err := p.convert(documents, limit)
-	if err != nil {
-		return nil, fail("candidates", mapmatched.KindInvalid, "%s: %w", p.label(), err)
+		return nil, err
 	}
 	if p.opts.Report != nil {
 		report.Query = q.Text
@@ -174,7 +179,7 @@ func (p *Provider) convert(documents []schema.Document, limit int) ([]mapmatched
 		return nil, report, err
 	}
 	candidates := make([]mapmatched.Candidate, 0, len(documents))
-	rank := 0
+	var ranks ranking
 	for i := range documents {
 		d := &documents[i]
 		if d.PageContent == "" {
@@ -192,7 +197,10 @@ func (p *Provider) convert(documents []schema.Document, limit int) ([]mapmatched
 			report.NonFinite++
 			continue
 		}
-		rank++
+		rank := 0
+		if p.kind == ScoreNone {
+			rank = ranks.of(d.PageContent)
+		}
 		score, err := p.kind.emission(d.Score, rank)
 		if err != nil {
 			return nil, report, fmt.Errorf("document %d, chunk %q: %w", i, id, err)
@@ -204,17 +212,34 @@ func (p *Provider) convert(documents []schema.Document, limit int) ([]mapmatched
 		candidates = append(candidates, mapmatched.Candidate{ChunkID: id, Score: score, Text: d.PageContent, Metadata: maps.Clone(d.Metadata)})
 	}
 	report.WorstFirst = worstFirst(candidates)
-	if p.kind != ScoreNone {
-		slices.SortStableFunc(candidates, func(a, b mapmatched.Candidate) int {
-			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ChunkID, b.ChunkID))
-		})
-	}
+	slices.SortStableFunc(candidates, func(a, b mapmatched.Candidate) int {
+		return cmp.Compare(b.Score, a.Score)
+	})
 	all := len(candidates)
 	candidates = unique(candidates)
 	report.Duplicates = all - len(candidates)
 	report.Candidates = min(limit, len(candidates))
 	report.BeyondLimit = len(candidates) - report.Candidates
 	return candidates[:report.Candidates:report.Candidates], report, nil
+}
+
+// ranking counts documents from 1. A text that came before has the rank that
+// it had, as the same text answers a question equally well.
+type ranking struct {
+	texts map[string]int
+	count int
+}
+
+func (r *ranking) of(text string) int {
+	r.count++
+	if rank, again := r.texts[text]; again {
+		return rank
+	}
+	if r.texts == nil {
+		r.texts = map[string]int{}
+	}
+	r.texts[text] = r.count
+	return r.count
 }
 
 // checkScored refuses documents whose scores were never set.

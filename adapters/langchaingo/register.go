@@ -47,12 +47,11 @@ func init() {
 func openEmbedder(_ context.Context, at registry.Location, p *registry.Params) (mapmatched.Embedder, error) {
 	model := p.String("model", "")
 	opts := &EmbedderOptions{BatchSize: p.Int("batch_size", DefaultBatchSize, 1, 2048), Query: p.Bool("query", false)}
-	var client embeddings.EmbedderClient
-	var err error
 	service, err := at.File()
 	if err != nil {
 		return nil, fail("open", mapmatched.KindInvalid, "%w", err)
 	}
+	var client embeddings.EmbedderClient
 	switch service {
 	case "openai":
 		client, err = openOpenAI(model, p)
@@ -75,7 +74,7 @@ var errNoModel = errors.New("parameter model is missing; name the embedding mode
 
 func openOpenAI(model string, p *registry.Params) (embeddings.EmbedderClient, error) {
 	base := p.String("base_url", openAIURL)
-	key := p.Secret("api_key_env")
+	key := p.Secret("api_key")
 	insecure := p.Bool("insecure", false)
 	if err := p.Err(); err != nil {
 		return nil, err
@@ -112,7 +111,15 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 	if d.keyless {
 		r.Header.Del("Authorization")
 	}
-	return http.DefaultClient.Do(r)
+	reply, err := http.DefaultClient.Do(r)
+	if err != nil || reply.StatusCode != http.StatusUnauthorized && reply.StatusCode != http.StatusForbidden {
+		return reply, err
+	}
+	hint := "the API key is wrong or has no right to the model"
+	if d.keyless {
+		hint = "it wants an API key; name the variable that has it in api_key_env"
+	}
+	return nil, errors.Join(fail("embed", mapmatched.KindUnauthenticated, "HTTP status %d: %s", reply.StatusCode, hint), reply.Body.Close())
 }
 
 func openOllama(model string, p *registry.Params) (embeddings.EmbedderClient, error) {

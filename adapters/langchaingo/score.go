@@ -36,6 +36,7 @@ const (
 	// 1, in the order of the documents: −ln(rank) (rank_log_v1). As an energy
 	// that is Zipf's law, p ∝ 1/rank: the first ranks differ most, all differ,
 	// and the value of a rank does not depend on how many documents there are.
+	// Documents of the same text have the rank of the first one.
 	ScoreNone ScoreKind = "none"
 )
 
@@ -61,8 +62,9 @@ func (k ScoreKind) Validate() error {
 // slack is how far rounding may carry a score beyond the range of its kind.
 const slack = 1e-3
 
-// emission converts a score to a raw emission. The rank counts from 1. A score
-// outside the range of the kind is an error: the kind is wrong, then.
+// emission converts a score, or for ScoreNone a rank from 1, to a raw
+// emission. A score outside the range of the kind is an error: the kind is
+// wrong, then.
 func (k ScoreKind) emission(score float32, rank int) (float64, error) {
 	if k == ScoreNone {
 		return 0 - mapmatched.Log(float64(rank)), nil

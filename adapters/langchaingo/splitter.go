@@ -22,9 +22,10 @@ type TextSplitter interface {
 // separators. The chunks have the ID document#start-end, the document as title
 // and no section. Empty pieces are dropped.
 //
-// A chunk that is not a piece of the text, after the start of the chunk before,
-// is refused: a splitter that rewrites what it cuts, as the one for Markdown
-// does with tables, has no offsets. So is a chunk that is not UTF-8.
+// A chunk that is not a piece of the text, beginning later than the chunk
+// before or together with it but longer, is refused: a splitter that rewrites
+// what it cuts, as the one for Markdown does with tables, has no offsets. So is
+// a chunk that is not UTF-8.
 //
 // Where a text repeats itself and a chunk fits in several places, it is put
 // right behind the chunk before if it fits there, else where it overlaps that
@@ -47,7 +48,11 @@ func SplitText(s TextSplitter, document, text string) ([]mapmatched.Chunk, error
 		if piece == "" {
 			continue
 		}
-		start = place(text, piece, start+1, end, latest[i])
+		low := start + 1
+		if len(chunks) > 0 && len(piece) > end-start {
+			low = start
+		}
+		start = place(text, piece, low, end, latest[i])
 		end = start + len(piece)
 		chunks = append(chunks, mapmatched.Chunk{
 			ID: fmt.Sprintf("%s#%d-%d", document, start, end), Document: document, Title: document,
@@ -61,7 +66,7 @@ func SplitText(s TextSplitter, document, text string) ([]mapmatched.Chunk, error
 // can begin if the pieces after it are to begin later.
 func latestStarts(text string, pieces []string) ([]int, error) {
 	latest := make([]int, len(pieces))
-	bound := len(text) // the piece has to begin before
+	bound, next := len(text), 0 // where the piece after it begins, and its length
 	for i := len(pieces) - 1; i >= 0; i-- {
 		piece := pieces[i]
 		if piece == "" {
@@ -70,14 +75,18 @@ func latestStarts(text string, pieces []string) ([]int, error) {
 		if !utf8.ValidString(piece) {
 			return nil, fmt.Errorf("chunk %d, %s, is not UTF-8: the splitter cuts characters", i, quote(piece))
 		}
-		at := strings.LastIndex(text[:min(len(text), bound-1+len(piece))], piece)
+		last := bound - 1
+		if len(piece) < next {
+			last = bound
+		}
+		at := strings.LastIndex(text[:min(len(text), last+len(piece))], piece)
 		if at < 0 {
 			if strings.Contains(text, piece) {
 				return nil, fmt.Errorf("chunk %d, %s, is not in the document before chunk %d; the splitter changes the order", i, quote(piece), i+1)
 			}
 			return nil, fmt.Errorf("chunk %d, %s, is not a piece of the document: the splitter rewrites the text, so there are no byte offsets", i, quote(piece))
 		}
-		latest[i], bound = at, at
+		latest[i], bound, next = at, at, len(piece)
 	}
 	return latest, nil
 }

@@ -19,6 +19,7 @@ type graphBuild struct {
 	vectors, ids    string
 	index           string
 	edges           string
+	store           string // see graph_faiss.go
 	knn             graphbuild.KNNOptions
 	method          string
 	maximum         float64
@@ -41,12 +42,12 @@ var tableModes = map[string]graphbuild.DistanceMethod{
 func newGraphBuild(std stdio) *cobra.Command {
 	var b graphBuild
 	cmd := &cobra.Command{
-		Use:   "build --vectors FILE --ids FILE | --index IDX | --edges FILE",
+		Use:   "build --vectors FILE --ids FILE | --index IDX | --edges FILE | --from URL",
 		Short: "Make a graph file",
-		Long: `Make a graph file from one of three sources: the nearest neighbours of vectors
+		Long: `Make a graph file from one of four sources: the nearest neighbours of vectors
 (a matrix in an .npy file and the chunk ID of each row in a text file, one a
-line), the graph of an index directory, or a list of edges (.csv, .tsv, .jsonl,
-or node-link .json).
+line), those of the vectors in a store, the graph of an index directory, or a
+list of edges (.csv, .tsv, .jsonl, or node-link .json).
 
 Distances are looked up in a table beside the graph if that fits in
 --table-limit, else in labels if they do, else searched for. The answers are the
@@ -68,6 +69,7 @@ same; what was chosen, and why, is printed.`,
 	f.StringVar(&b.ids, "ids", "", "chunk IDs of the rows, one a line")
 	f.StringVar(&b.index, "index", "", "index directory whose graph to take")
 	f.StringVar(&b.edges, "edges", "", "list of edges (.csv, .tsv, .jsonl, .json)")
+	f.StringVar(&b.store, "from", "", "store whose vectors to take (a URL such as faiss:x.faiss?ids=ids.jsonl)")
 	f.IntVar(&b.knn.K, "knn", graphbuild.DefaultK, "nearest others that each chunk selects")
 	f.StringVar(&b.method, "method", "auto", "how neighbours are found: auto, exact or approximate")
 	f.Float64Var(&b.maximum, "maximum-distance", graphbuild.DefaultMaximumDistance, "where distances are clamped; that of the index with --index")
@@ -83,7 +85,7 @@ same; what was chosen, and why, is printed.`,
 // validate checks the flags against each other.
 func (b *graphBuild) validate(cmd *cobra.Command) error {
 	sources := 0
-	for _, s := range []string{b.vectors, b.index, b.edges} {
+	for _, s := range []string{b.vectors, b.index, b.edges, b.store} {
 		if s != "" {
 			sources++
 		}
@@ -91,7 +93,7 @@ func (b *graphBuild) validate(cmd *cobra.Command) error {
 	_, known := tableModes[b.table]
 	switch {
 	case sources != 1:
-		return errors.New("say what to make the graph of, one of --vectors, --index and --edges")
+		return errors.New("say what to make the graph of, one of --vectors, --index and --edges, or --from")
 	case (b.vectors == "") != (b.ids == ""):
 		return errors.New("--vectors and --ids belong together: give both")
 	case b.out == "":
@@ -108,8 +110,8 @@ func (b *graphBuild) validate(cmd *cobra.Command) error {
 		return fmt.Errorf("--minimum-edge-distance is %v: give a positive number", b.knn.MinimumEdgeDistance)
 	}
 	for _, name := range []string{"knn", "method", "minimum-edge-distance"} {
-		if b.vectors == "" && cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s is about the neighbours of --vectors", name)
+		if b.vectors == "" && b.store == "" && cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is about the neighbours of --vectors and --from", name)
 		}
 	}
 	if b.directed && b.edges == "" {
@@ -134,6 +136,8 @@ func (b *graphBuild) run(ctx context.Context, std stdio) error {
 	switch {
 	case b.vectors != "":
 		in, err = b.fromVectors(ctx, std)
+	case b.store != "":
+		in, err = b.fromStore(ctx, std)
 	case b.index != "":
 		in, err = b.fromIndex(ctx)
 	default:
@@ -186,12 +190,18 @@ func (b *graphBuild) fromVectors(ctx context.Context, std stdio) (in graphbuild.
 		return in, err
 	}
 	defer source.Close() //nolint:errcheck // only read
+	return b.fromSource(ctx, std, source, b.vectors)
+}
+
+// fromSource makes the graph of the nearest neighbours of vectors; name is
+// theirs in errors.
+func (b *graphBuild) fromSource(ctx context.Context, std stdio, source graphbuild.VectorSource, name string) (in graphbuild.GraphInput, err error) {
 	bar := newProgress(std.err, "neighbours", b.began)
 	b.knn.Progress = bar.update
 	edges, report, err := graphbuild.KNNBuild(ctx, source, &b.knn)
 	bar.done()
 	if err != nil {
-		return in, fmt.Errorf("%s: %w", b.vectors, err)
+		return in, fmt.Errorf("%s: %w", name, err)
 	}
 	b.neighborsReport = &report
 	in.Edges, in.MaximumDistance = edges, b.maximum

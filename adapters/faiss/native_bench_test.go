@@ -1,0 +1,7 @@
+//go:build faiss && cgo
+
+package faiss
+
+import "testing"
+
+func BenchmarkNative(b *testing.B) { benchmarkEngine(b, EngineNative) }
