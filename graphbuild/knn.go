@@ -109,7 +109,7 @@ type KNNReport struct {
 	// Sample rows, with exact search, and those rows have no part in the
 	// choice of what is searched.
 	Recall      float64 `json:"recall"`
-	RecallError float64 `json:"recall_error"` // standard error of Recall, which is at least twice that above TargetRecall
+	RecallError float64 `json:"recall_error"` // standard error of Recall, which is at least that much above TargetRecall
 	Sample      int     `json:"sample"`       // 0 for the exact method
 
 	Lists  int     `json:"lists"`  // lists of near vectors, 0 for the exact method
@@ -166,8 +166,9 @@ func KNN(ctx context.Context, ids []string, vectors [][]float32, opts *KNNOption
 //	approximate: training    4·d·100·√n bytes
 //	edges                    (56 + 16)·E bytes, E between k·n/2 and k·n
 //
-// so a file of 1,000,000 × 384 vectors, 1.5 GB that are mapped and not copied,
-// needs about 0.5 GB for the search and then 0.7 GB for the edges.
+// so 1,000,000 × 384 vectors need about 0.5 GB for the search and then 0.7 GB
+// for the edges. A build from a file peaks at 2.8 GB, of which 1.5 GB are the
+// file, mapped, which the system can take back.
 //
 // Nothing is left behind when the context is cancelled.
 func KNNBuild(ctx context.Context, source VectorSource, opts *KNNOptions) ([]mapmatched.Edge, KNNReport, error) {

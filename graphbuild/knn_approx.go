@@ -55,20 +55,22 @@ func (r *rowSet) approximateNeighbours(ctx context.Context, k int, p *progress, 
 	// The even places choose, the odd ones check.
 	needed := lists.neededSlacks(samples, truth)
 	s := newSelection(r, r.all(), k)
+	done, probes := float32(-1), 0
 	for i, quantile := range quantiles {
 		slack := needed[int(math.Ceil(quantile*float64(len(needed))))-1]
 		if lists.meanRows(samples, slack) > worthwhile*float64(n) {
 			return nil, nil
 		}
-		probes, err := lists.probe(ctx, s, slack, p, progressTotal*(8+i/2)/10)
+		more, err := lists.probe(ctx, s, done, slack, p, progressTotal*(16+i)/20)
 		if err != nil {
 			return nil, err
 		}
+		done, probes = slack, probes+more
 		found, err := s.finish(ctx, nil)
 		if err != nil {
 			return nil, err
 		}
-		if recall, err := sampleRecall(samples, truth, found); recall-2*err >= TargetRecall {
+		if recall, err := sampleRecall(samples, truth, found); recall-err >= TargetRecall {
 			report.Method, report.Recall, report.RecallError, report.Sample = KNNApproximate, recall, err, len(samples)/2
 			report.Lists, report.Probes = lists.count, float64(probes)/float64(n)
 			return found, nil
@@ -269,9 +271,9 @@ func (l *nearLists) meanRows(samples []int32, slack float32) float64 {
 }
 
 // probe offers to each other every row and the rows of the lists whose
-// centroids have a score within slack of the best, and returns how many lists
-// the rows looked at in all.
-func (l *nearLists) probe(ctx context.Context, s *selection, slack float32, p *progress, to int) (int, error) {
+// centroids have a score within slack of the best, but not within done, and
+// returns how many lists the rows looked at in all.
+func (l *nearLists) probe(ctx context.Context, s *selection, done, slack float32, p *progress, to int) (int, error) {
 	all, probes := l.rows.all(), 0
 	var segments [][2]int32 // of members, within one list
 	for c := range l.count {
@@ -284,7 +286,7 @@ func (l *nearLists) probe(ctx context.Context, s *selection, slack float32, p *p
 	p.stage(to, turns*(panelsOf(probeRows)+len(segments)))
 	for turn := range turns {
 		rows := all[turn*probeRows : min((turn+1)*probeRows, n)]
-		lists, err := l.nearListsOf(ctx, rows, slack, p)
+		lists, err := l.nearListsOf(ctx, rows, done, slack, p)
 		if err != nil {
 			return 0, err
 		}
@@ -316,7 +318,7 @@ func (l *nearLists) probe(ctx context.Context, s *selection, slack float32, p *p
 }
 
 // nearListsOf returns the lists that each of some rows looks at, ascending.
-func (l *nearLists) nearListsOf(ctx context.Context, rows []int32, slack float32, p *progress) ([][]int32, error) {
+func (l *nearLists) nearListsOf(ctx context.Context, rows []int32, done, slack float32, p *progress) ([][]int32, error) {
 	r := l.rows
 	lists := make([][]int32, len(rows))
 	err := forEach(ctx, panelsOf(len(rows)), p, func() func(int) {
@@ -329,9 +331,9 @@ func (l *nearLists) nearListsOf(ctx context.Context, rows []int32, slack float32
 			for c := range panelsOf(l.count) {
 				kernel.Products(&block, panel, kernel.Panel(l.centroids, c, r.dim))
 				for i, u := range rows {
-					bound := l.score[u] - slack
+					least, most := l.score[u]-slack, l.score[u]-done
 					for j, score := range block[i*kernel.PanelRows : (i+1)*kernel.PanelRows] {
-						if score >= bound {
+						if score >= least && score < most {
 							lists[i] = append(lists[i], int32(c*kernel.PanelRows+j))
 						}
 					}

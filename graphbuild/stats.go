@@ -139,7 +139,7 @@ func (s *Stats) Verdict() string {
 	case s.ClampedShare < 0.01:
 		return fmt.Sprintf("Nearly every chunk is within %g of every other: moves are never out of reach, only longer or shorter.", s.MaximumDistance)
 	}
-	return fmt.Sprintf("A chunk reaches %.0f of %d others within %g; %.4g%% of the pairs are out of reach, which is where jumps are told from steps.",
+	return fmt.Sprintf("A chunk reaches %.0f of %d others within %g; %.4g%% of the pairs are out of reach, where a move is a jump. For fewer jumps raise k or add links.",
 		s.MeanReach, s.Nodes-1, s.MaximumDistance, 100*s.ClampedShare)
 }
 

@@ -69,7 +69,7 @@ func TestMeasure(t *testing.T) {
 			want: Stats{Nodes: 6, Edges: 3, EdgesByType: []TypeCount{{"link", 1}, {"next", 2}}, MaximumDistance: 2,
 				Degree: Degree{Least: 0, Median: 1, Mean: 1, Most: 2}, Isolated: 1, Components: 3, LargestComponent: 3,
 				Sources: 6, MeanReach: 8.0 / 6, ClampedShare: 24.0 / 30},
-			verdict: "A chunk reaches 1 of 5 others within 2; 80% of the pairs are out of reach, which is where jumps are told from steps.",
+			verdict: "A chunk reaches 1 of 5 others within 2; 80% of the pairs are out of reach, where a move is a jump. For fewer jumps raise k or add links.",
 		},
 		{
 			// From a: b, c. From b: c. From c: none.
@@ -79,7 +79,7 @@ func TestMeasure(t *testing.T) {
 			want: Stats{Nodes: 3, Edges: 2, EdgesByType: []TypeCount{{"", 2}}, Directed: true, MaximumDistance: 10,
 				Degree: Degree{Least: 1, Median: 1, Mean: 4.0 / 3, Most: 2}, Components: 1, LargestComponent: 3,
 				Sources: 3, MeanReach: 1, ClampedShare: 0.5},
-			verdict: "A chunk reaches 1 of 2 others within 10; 50% of the pairs are out of reach, which is where jumps are told from steps.",
+			verdict: "A chunk reaches 1 of 2 others within 10; 50% of the pairs are out of reach, where a move is a jump. For fewer jumps raise k or add links.",
 		},
 		{
 			name:  "everything near",

@@ -100,6 +100,11 @@ type TreeOptions struct {
 	// and .htm. nil means none.
 	HTMLExtensions []string
 
+	// Cut, if set, cuts every document in place of the chunkers by extension,
+	// which then only say what is a document, and of Chunk. It is called from
+	// several goroutines at a time.
+	Cut func(Document) (Chunked, error)
+
 	// MaxFileBytes is the limit of a file in bytes; a larger one is left out
 	// with a warning. 0 means DefaultMaxFileBytes.
 	MaxFileBytes int64
@@ -151,7 +156,10 @@ func (o *TreeOptions) withDefaults() TreeOptions {
 // documents.
 func (o *TreeOptions) chunker(name string) func(Document, *ChunkOptions) (Chunked, error) {
 	is := func(ext string) bool { return strings.EqualFold(ext, path.Ext(name)) }
+	documents := slices.Concat(o.MarkdownExtensions, o.TextExtensions, o.HTMLExtensions)
 	switch {
+	case o.Cut != nil && slices.ContainsFunc(documents, is):
+		return func(d Document, _ *ChunkOptions) (Chunked, error) { return o.Cut(d) }
 	case slices.ContainsFunc(o.MarkdownExtensions, is):
 		return ChunkMarkdown
 	case slices.ContainsFunc(o.TextExtensions, is):

@@ -317,3 +317,32 @@ func BenchmarkBuildCorpus(b *testing.B) {
 		}
 	})
 }
+
+// Cut takes the place of the chunkers, for documents of every kind and for
+// nothing else.
+func TestReadTreeCutsAsTold(t *testing.T) {
+	dir := writeTree(t, "a.md", "# A\n\none\n\n## B\n\ntwo\n", "b.txt", "three\n", "c.html", "<p>four", "d.go", "package d")
+	opts := &CorpusOptions{Tree: TreeOptions{
+		HTMLExtensions: []string{".html"},
+		Cut:            func(d Document) (Chunked, error) { return ChunkFixed(d, UnitBytes, nil, &TokenOptions{Limit: 10}) },
+	}}
+	c, err := BuildCorpus(t.Context(), mustRoots(t, dir), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, chunk := range c.Chunks {
+		texts = append(texts, chunk.Text)
+	}
+	if got, want := strings.Join(texts, "|"), "# A\n\none\n\n|## B\n\ntwo\n|three\n|<p>four"; got != want {
+		t.Errorf("chunks %q, want %q", got, want)
+	}
+	if len(c.Edges) != 1 || c.Edges[0].Type != mapmatched.EdgeNext {
+		t.Errorf("edges %v, want the one between the chunks of a.md", c.Edges)
+	}
+	broken := errors.New("no tokenizer")
+	opts.Tree.Cut = func(Document) (Chunked, error) { return Chunked{}, broken }
+	if _, err := BuildCorpus(t.Context(), mustRoots(t, dir), opts); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}

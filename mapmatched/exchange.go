@@ -216,7 +216,10 @@ func (p *Problem) Decode(ctx context.Context) ([]*Answer, error) {
 		answers = append(answers, NewAnswer(s, r))
 		return nil
 	})
-	return answers, err
+	if err != nil {
+		return nil, err
+	}
+	return answers, nil
 }
 
 // unpack reads a JSON array of exactly the given values. null is none of them.
