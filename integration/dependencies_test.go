@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"adapters/embedded/onnx": {module + "/mapmatched", module + "/mapmatched/registry", module + "/adapters/embedded", module + "/graphbuild/tokenizer", "github.com/yalue/onnxruntime_go"},
 	"adapters/langchaingo":   {module + "/mapmatched", module + "/mapmatched/registry", "github.com/tmc/langchaingo"},
 	"policy":                 {module + "/mapmatched", "github.com/knadh/koanf", "github.com/go-viper/mapstructure", "github.com/pelletier/go-toml", "go.yaml.in/yaml"},
-	"cmd/mmplug":             {module, "github.com/spf13", "golang.org/x/term"},
+	"cmd/mmplug":             {module, "github.com/spf13", "golang.org/x/sys", "golang.org/x/term", "golang.org/x/text"},
 	"examples":               {module, "github.com/tmc/langchaingo"},
 	"integration":            {},
 }
