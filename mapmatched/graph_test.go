@@ -555,7 +555,7 @@ func TestDistancesAllocateNothing(t *testing.T) {
 		}
 	})
 	// None, unless the pool lost the scratch, as the race detector makes it do.
-	if allocations > 10 {
+	if allocations > 10 && !raceDetector {
 		t.Errorf("%v allocations for 50 searches", allocations)
 	}
 }

@@ -1,0 +1,5 @@
+//go:build race
+
+package mapmatched
+
+const raceDetector = true
