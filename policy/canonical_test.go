@@ -28,7 +28,7 @@ func TestPlainDigest(t *testing.T) {
 		`"rank_by":"max_marginal","score_normalization":"zscore","temperature":1,"transition_weight":1,"version":"decode_v1"},` +
 		`"fusion":{"alpha":0.6,"arms":{"dense":{"timeout_ms":1000,"weight":0.7},"lexical":{"timeout_ms":1000,"weight":0.3}},"k":60,"min_score":0,"version":"hybrid_fusion_pre_v1"},` +
 		`"graph":{"k":10,"maximum_distance":10,"minimum_edge_distance":0.000001,"version":"knn_v1","weights":{}},` +
-		`"judgement":{"cosine_threshold":0.5,"stage":"off","version":"judgement_shadow_pre_v1"},` +
+		`"judgement":{"cosine_threshold":0.95,"stage":"off","version":"judgement_shadow_pre_v1"},` +
 		`"lexical":{"b":0.75,"k1":1.2,"stopwords_sha256":"d033eacb7c5635b42786e0551409ce2232828cd1365bda1e0fa42c447f27a160","version":"lexical_pre_v2"},` +
 		`"plugins":[],"rerank":{"budget_ms":500,"mode":"off","pairs":50,"version":"rerank_policy_pre_v1"},"schema":"mmplug.policy/1",` +
 		`"transition":{"keep_distance":false,"p":{},"q":{},"stage":"off","version":"transition_v1"},` +
@@ -36,7 +36,7 @@ func TestPlainDigest(t *testing.T) {
 	if got := string(p.Canonical()); got != want {
 		t.Errorf("canonical form\n got %s\nwant %s", got, want)
 	}
-	if got, want := p.Digest(), "d629489acc4fb1f0459e57e65bd8dc2a68b62a1adc2883277e6ebcb92c5a51fd"; got != want {
+	if got, want := p.Digest(), "a7e726da5f8f4ac0a8525062a21eecf19ab404fc6586197db78612e20cd9394e"; got != want {
 		t.Errorf("digest %s, want %s", got, want)
 	}
 }

@@ -74,26 +74,6 @@ func ContextTerms(a Arms, c Conversation, analyze func(text string) []string) Ar
 	return t
 }
 
-// Merged is one list of the terms of all arms; a term of several arms counts
-// for the largest of its weights.
-func (t ArmTerms) Merged() []WeightedTerm {
-	return maxTerms(maxTerms(t.Raw, t.History), maxTerms(t.Answer, t.Feedback))
-}
-
-// MixTerms is (1−g)·raw + g·context term by term, for lists in ascending order
-// and g in [0, 1]. Because a lexical score is linear in the weights of terms,
-// searching with it gives Emission of the two searches. g = 0 returns raw and
-// g = 1 context, as they are.
-func MixTerms(raw, context []WeightedTerm, g float64) []WeightedTerm {
-	switch g {
-	case 0:
-		return slices.Clone(raw)
-	case 1:
-		return slices.Clone(context)
-	}
-	return mergeTerms(raw, context, func(r, c float64) float64 { return Emission(r, c, g) })
-}
-
 // Emission is (1−g)·raw + g·context, the score of a candidate behind a gate g
 // in [0, 1]. g = 0 is raw and g = 1 is context, bit for bit.
 func Emission(raw, context, g float64) float64 {

@@ -74,10 +74,6 @@ func TestContextTerms(t *testing.T) {
 			}
 		})
 	}
-	merged := ContextTerms(arms(all), talk, words).Merged()
-	if got, want := termText(merged), "gravity 0.25, high 1, moon 0.5, phases 0.25, pulls 0.25, spring 0.5, the 0.25, tide 2, tides 0.25"; got != want {
-		t.Errorf("merged %q, want %q", got, want)
-	}
 }
 
 func TestContextTermsOfRawAreThoseOfAPlainSearch(t *testing.T) {
@@ -106,18 +102,6 @@ func TestContextTermsLeaveTheConversationAlone(t *testing.T) {
 	ContextTerms(arms(func(a *Arms) { a.Feedback.Enabled = true }), talk, func(s string) []string { return fixed[s] })
 	if !reflect.DeepEqual(fixed["b a"], []string{"b", "a"}) || !reflect.DeepEqual(talk.Feedback.Terms, []string{"z", "y"}) {
 		t.Errorf("changed: %v, %v", fixed, talk.Feedback.Terms)
-	}
-}
-
-func TestMixTermsIsTheEmissionOfEachTerm(t *testing.T) {
-	raw, context := []WeightedTerm{{"b", 2}, {"c", 1}}, []WeightedTerm{{"a", 0.5}, {"b", 1}}
-	for _, c := range []struct {
-		g    float64
-		want string
-	}{{0, "b 2, c 1"}, {1, "a 0.5, b 1"}, {0.25, "a 0.125, b 1.75, c 0.75"}} {
-		if got := termText(MixTerms(raw, context, c.g)); got != c.want {
-			t.Errorf("g = %v: %q, want %q", c.g, got, c.want)
-		}
 	}
 }
 

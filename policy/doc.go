@@ -7,6 +7,10 @@
 // [FusedProvider], the reranker of [Rerank]) degrades visibly: the result says
 // what did not answer.
 //
+// [New] puts the parts of a conversation together under a policy, and
+// [Retriever.Ask] asks the next turn. With one arm and no active stage it is
+// the decoder of package mapmatched, bit for bit.
+//
 // A stage can be off, shadow or active. In shadow it is computed and written
 // to a [ShadowLog] without any effect on results.
 package policy

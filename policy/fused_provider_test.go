@@ -310,7 +310,7 @@ func fusedHarness(t *testing.T, version string) adaptertest.ProviderHarness {
 	}
 	return adaptertest.ProviderHarness{
 		New: func(adaptertest.Corpus) (mapmatched.CandidateProvider, error) {
-			return NewFusedProvider(fusion(version, nil), []FusedArm{{ArmDense, open(embedded.ArmDense)}, {ArmLexical, open(embedded.ArmLexical)}}, nil)
+			return NewFusedProvider(fusion(version, map[string]FusionArm{ArmDense: {Weight: 0.7}, ArmLexical: {Weight: 0.3}}), []FusedArm{{ArmDense, open(embedded.ArmDense)}, {ArmLexical, open(embedded.ArmLexical)}}, nil)
 		},
 		Stalled: func(adaptertest.Corpus) (mapmatched.CandidateProvider, error) {
 			u := fusion(version, map[string]FusionArm{ArmDense: {Weight: 0.7}, ArmLexical: {Weight: 0.3}})

@@ -53,44 +53,12 @@ const (
 // twice, weights that Validate refuses, an empty chunk ID (ErrEmptyChunkID), a
 // score that is not finite or fuses to one that is not (ErrNonFinite).
 func (u *Fusion) Fuse(arms []ArmList, limit int) ([]mapmatched.Candidate, error) {
-	weights, err := u.weights(arms)
+	f := fusers.Get().(*fuser)
+	defer f.release()
+	order, err := f.fuse(u, arms, limit)
 	if err != nil {
 		return nil, err
 	}
-	byName := make([]int, len(arms))
-	listings := 0
-	for i := range arms {
-		byName[i] = i
-		listings += len(arms[i].Candidates)
-	}
-	slices.SortFunc(byName, func(a, b int) int { return strings.Compare(arms[a].Name, arms[b].Name) })
-
-	f := fusers.Get().(*fuser)
-	defer f.release()
-	f.begin(listings)
-	for _, i := range byName {
-		if err := f.add(u, int32(i), arms[i], weights[i]); err != nil {
-			return nil, err
-		}
-	}
-	for i := range f.entries {
-		if e := &f.entries[i]; !finite(e.score) {
-			return nil, fmt.Errorf("fuse: chunk %q: fused score %v: %w: weights are too large", e.chunkID, e.score, mapmatched.ErrNonFinite)
-		}
-	}
-	for i := range f.entries {
-		f.order = append(f.order, scoredEntry{f.entries[i].score, int32(i)})
-	}
-	slices.SortFunc(f.order, func(x, y scoredEntry) int {
-		if x.score > y.score {
-			return -1
-		} else if x.score < y.score {
-			return 1
-		}
-		a, b := &f.entries[x.at], &f.entries[y.at]
-		return comparePlaces(a.chunkID, f.metadata(a), b.chunkID, f.metadata(b))
-	})
-	order := f.order[:min(len(f.order), max(limit, 0))]
 	keys := make([]partKeys, len(arms))
 	for i, arm := range arms {
 		keys[i] = partKeys{arm.Name + ".", PartArm + arm.Name, PartRaw + arm.Name}
@@ -101,6 +69,23 @@ func (u *Fusion) Fuse(arms []ArmList, limit int) ([]mapmatched.Candidate, error)
 		fused[i] = mapmatched.Candidate{ChunkID: e.chunkID, Score: e.score, Text: f.text(e), Metadata: f.metadata(e), Parts: f.parts(e, keys)}
 	}
 	return fused, nil
+}
+
+// Scores is Fuse without what goes with a score: chunk IDs and scores only, the
+// same bits in the same order. It costs a fraction where all of long lists is
+// wanted.
+func (u *Fusion) Scores(arms []ArmList, limit int) ([]mapmatched.Scored, error) {
+	f := fusers.Get().(*fuser)
+	defer f.release()
+	order, err := f.fuse(u, arms, limit)
+	if err != nil {
+		return nil, err
+	}
+	scores := make([]mapmatched.Scored, len(order))
+	for i, o := range order {
+		scores[i] = mapmatched.Scored{ChunkID: f.entries[o.at].chunkID, Score: o.score}
+	}
+	return scores, nil
 }
 
 // weights checks the arms and returns the weight of each.
@@ -163,6 +148,66 @@ var fusers = sync.Pool{New: func() any { return new(fuser) }}
 
 // hashSeed has no influence on results, only on where a slot is.
 var hashSeed = maphash.MakeSeed()
+
+// fuse gathers the arms and returns the at most limit best entries in order.
+func (f *fuser) fuse(u *Fusion, arms []ArmList, limit int) ([]scoredEntry, error) {
+	weights, err := u.weights(arms)
+	if err != nil {
+		return nil, err
+	}
+	byName := make([]int, len(arms))
+	listings := 0
+	for i := range arms {
+		byName[i] = i
+		listings += len(arms[i].Candidates)
+	}
+	slices.SortFunc(byName, func(a, b int) int { return strings.Compare(arms[a].Name, arms[b].Name) })
+	f.begin(listings)
+	for _, i := range byName {
+		if err := f.add(u, int32(i), arms[i], weights[i]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range f.entries {
+		e := &f.entries[i]
+		if !finite(e.score) {
+			return nil, fmt.Errorf("fuse: chunk %q: fused score %v: %w: weights are too large", e.chunkID, e.score, mapmatched.ErrNonFinite)
+		}
+		f.order = append(f.order, scoredEntry{e.score, int32(i)})
+	}
+	f.sort(f.order, max(limit, 0))
+	return f.order[:min(len(f.order), max(limit, 0))], nil
+}
+
+// sort puts the most best entries first, in order.
+func (f *fuser) sort(order []scoredEntry, most int) {
+	if most < len(order)/4 {
+		best := order[:most]
+		slices.SortFunc(best, f.compare)
+		for i := most; most > 0 && i < len(order); i++ {
+			if f.compare(order[i], best[most-1]) >= 0 {
+				continue
+			}
+			at, _ := slices.BinarySearchFunc(best, order[i], f.compare)
+			found := order[i]
+			order[i] = best[most-1]
+			copy(best[at+1:], best[at:most-1])
+			best[at] = found
+		}
+		return
+	}
+	slices.SortFunc(order, f.compare)
+}
+
+func (f *fuser) compare(x, y scoredEntry) int {
+	if x.score > y.score {
+		return -1
+	} else if x.score < y.score {
+		return 1
+	}
+	a, b := &f.entries[x.at], &f.entries[y.at]
+	return comparePlaces(a.chunkID, f.metadata(a), b.chunkID, f.metadata(b))
+}
 
 // begin makes room for so many listings.
 func (f *fuser) begin(listings int) {
@@ -303,15 +348,20 @@ func comparePlaces(a string, ma map[string]any, b string, mb map[string]any) int
 // missing.
 func parentOf(metadata map[string]any) (parent string, ordinal float64) {
 	parent, _ = metadata[MetadataDocument].(string)
-	switch n := metadata[MetadataOrdinal].(type) {
+	return parent, numberOf(metadata[MetadataOrdinal])
+}
+
+// numberOf is a number in metadata, 0 when it is none.
+func numberOf(v any) float64 {
+	switch n := v.(type) {
 	case int:
-		ordinal = float64(n)
+		return float64(n)
 	case int64:
-		ordinal = float64(n)
+		return float64(n)
 	case float64:
-		ordinal = n
+		return n
 	}
-	return parent, ordinal
+	return 0
 }
 
 // ParentScores scores the parent documents of candidates: each with the score

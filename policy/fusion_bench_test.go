@@ -31,5 +31,15 @@ func BenchmarkFuse(b *testing.B) {
 				}
 			})
 		}
+		b.Run(version+"/arms=2/candidates=100/scores", func(b *testing.B) {
+			u := DefaultFusion()
+			u.Version = version
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := u.Scores(arms, 200); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

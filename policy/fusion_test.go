@@ -296,3 +296,42 @@ func scoreText(candidates []mapmatched.Candidate) string {
 	}
 	return strings.Join(texts, ", ")
 }
+
+// A shorter list is the beginning of a longer one, and Scores are the scores of
+// Fuse, whatever the limit.
+func TestScoresAreThoseOfFuse(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 150))
+	for range 200 {
+		arm := func() []mapmatched.Candidate {
+			var out []mapmatched.Candidate
+			for range r.IntN(60) {
+				out = append(out, mapmatched.Candidate{ChunkID: fmt.Sprint(r.IntN(80)), Score: float64(r.IntN(6))})
+			}
+			return out
+		}
+		u := fusion([]string{HybridFusionPreV1, RRFV1}[r.IntN(2)], nil)
+		arms := []ArmList{{ArmDense, arm()}, {ArmLexical, arm()}}
+		all, err := u.Fuse(arms, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limit := r.IntN(len(all) + 2)
+		cut, err := u.Fuse(arms, limit)
+		if err != nil || asJSON(t, cut) != asJSON(t, all[:min(limit, len(all))]) {
+			t.Fatalf("the best %d are %s, want the beginning of %s (%v)", limit, scoreText(cut), scoreText(all), err)
+		}
+		scores, err := u.Scores(arms, limit)
+		if err != nil || len(scores) != len(cut) {
+			t.Fatalf("%d scores, want %d (%v)", len(scores), len(cut), err)
+		}
+		for i, s := range scores {
+			if s.ChunkID != cut[i].ChunkID || s.Score != cut[i].Score {
+				t.Fatalf("score %d is %+v, want that of %+v", i, s, cut[i])
+			}
+		}
+	}
+	unknown := fusion("none", nil)
+	if _, err := unknown.Scores(nil, 1); err == nil {
+		t.Error("scores by an unknown formula")
+	}
+}

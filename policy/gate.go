@@ -74,7 +74,7 @@ func (g Gate) Value(turn int, f GateFeatures) (float64, error) {
 	if math.IsNaN(z) {
 		return 0, fmt.Errorf("gate: turn %d: features %+v with weights %+v: %w", turn, f, g, mapmatched.ErrNonFinite)
 	}
-	return 1 / (1 + math.Exp(-z)), nil
+	return 1 / (1 + mapmatched.Exp(-z)), nil
 }
 
 // Evaluate is Value as a record. Without an active gate the context counts in

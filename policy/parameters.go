@@ -55,23 +55,14 @@ type Decode struct {
 	// RankBy orders the candidates of a turn: max_marginal (default), by the
 	// best path that ends in each, or filtered_posterior, by its probability
 	// given the turns so far.
-	RankBy RankBy `koanf:"rank_by" json:"rank_by"`
+	RankBy mapmatched.RankBy `koanf:"rank_by" json:"rank_by"`
 }
-
-// RankBy is how the candidates of a turn are ordered.
-type RankBy string
-
-// The orders.
-const (
-	RankByMaxMarginal       RankBy = "max_marginal"
-	RankByFilteredPosterior RankBy = "filtered_posterior"
-)
 
 // DefaultDecode returns the defaults of the section "decode".
 func DefaultDecode() Decode {
 	return Decode{
 		Version: DecodeV1, EmissionWeight: 1, TransitionWeight: 1, ScoreNormalization: mapmatched.NormalizeZScore,
-		CandidateLimit: mapmatched.DefaultCandidateLimit, OnEmpty: mapmatched.OnEmptyGap, Temperature: 1, RankBy: RankByMaxMarginal,
+		CandidateLimit: mapmatched.DefaultCandidateLimit, OnEmpty: mapmatched.OnEmptyGap, Temperature: 1, RankBy: mapmatched.RankByMaxMarginal,
 	}
 }
 
@@ -90,7 +81,7 @@ func (d *Decode) Validate() error {
 	f.notNegative("break_distance", d.BreakDistance)
 	oneOf(&f, "on_empty", d.OnEmpty, mapmatched.OnEmptyGap, mapmatched.OnEmptyError)
 	f.within("temperature", d.Temperature, 1e-6, 1e6)
-	oneOf(&f, "rank_by", d.RankBy, RankByMaxMarginal, RankByFilteredPosterior)
+	oneOf(&f, "rank_by", d.RankBy, mapmatched.RankByMaxMarginal, mapmatched.RankByFilteredPosterior)
 	return f.err()
 }
 
@@ -680,29 +671,30 @@ func (c *Clustering) Validate() error {
 	return f.err()
 }
 
-// JudgementParameters is the section "judgement": whether a decoded chunk
-// looks relevant to its query.
+// JudgementParameters is the section "judgement": what might be done with chunks
+// that say nearly the same.
 type JudgementParameters struct {
 	// Version is the tag of the formula: judgement_shadow_pre_v1.
 	Version string `koanf:"version" json:"version"`
-	// Stage: off (default), shadow or active.
+	// Stage: off (default) or shadow. Judgements go to the log and nowhere
+	// else.
 	Stage Stage `koanf:"stage" json:"stage"`
-	// CosineThreshold is the cosine of query and chunk from which on the
-	// chunk counts as relevant. Between −1 and 1; default 0.5.
+	// CosineThreshold is the cosine of two chunks from which on they count as
+	// near-duplicates. Between 0 and 1; default 0.95.
 	CosineThreshold float64 `koanf:"cosine_threshold" json:"cosine_threshold"`
 }
 
 // DefaultJudgement returns the defaults of the section "judgement".
 func DefaultJudgement() JudgementParameters {
-	return JudgementParameters{Version: JudgementPreV1, Stage: StageOff, CosineThreshold: 0.5}
+	return JudgementParameters{Version: JudgementPreV1, Stage: StageOff, CosineThreshold: 0.95}
 }
 
 // Validate reports every fault of the section.
 func (j *JudgementParameters) Validate() error {
 	f := faults{section: "judgement"}
 	f.version(KindJudgement, j.Version)
-	f.stage("stage", j.Stage)
-	f.within("cosine_threshold", j.CosineThreshold, -1, 1)
+	oneOf(&f, "stage", j.Stage, StageOff, StageShadow)
+	f.within("cosine_threshold", j.CosineThreshold, 0, 1)
 	return f.err()
 }
 

@@ -232,8 +232,8 @@ func TestSectionFaults(t *testing.T) {
 		}},
 		{section(DefaultJudgement, func(j *JudgementParameters) { j.Version, j.Stage, j.CosineThreshold = "x", "x", -1.5 }), []string{
 			`judgement.version is "x": it must be judgement_shadow_pre_v1`,
-			`judgement.stage is "x": it must be off, shadow or active`,
-			"judgement.cosine_threshold is -1.5: it must be between -1 and 1",
+			`judgement.stage is "x": it must be off or shadow`,
+			"judgement.cosine_threshold is -1.5: it must be between 0 and 1",
 		}},
 		{plugins{{"a", hash}, {"", hash}, {"a", "abc"}}, []string{
 			`plugins.1.name is "": it must be the name of a plugin`,

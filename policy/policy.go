@@ -96,6 +96,9 @@ func (p *Policy) Validate() error {
 	if p.Decode.BreakDistance > p.Graph.MaximumDistance {
 		fault("decode.break_distance", p.Decode.BreakDistance, fmt.Sprintf("at most graph.maximum_distance, which is %v", p.Graph.MaximumDistance))
 	}
+	if p.Decode.BreakDistance > 0 && p.Transition.Stage != StageOff {
+		fault("decode.break_distance", p.Decode.BreakDistance, fmt.Sprintf("0 when transition.stage is %s, whose costs are no distances", p.Transition.Stage))
+	}
 	return errors.Join(append(own,
 		p.Decode.Validate(), p.Context.Validate(), p.Arms.Validate(), p.Transition.Validate(), p.Decay.Validate(),
 		p.Fusion.Validate(), p.Lexical.Validate(), p.Chunking.Validate(), p.Vectors.Validate(), p.Graph.Validate(),
@@ -125,9 +128,6 @@ func (p *Policy) Config() (*mapmatched.Config, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("policy %s: %w", p.Name, err)
 	}
-	if p.Decode.RankBy != RankByMaxMarginal {
-		return nil, fmt.Errorf("policy %s: %w: decode.rank_by is %q: sessions rank by %s only", p.Name, mapmatched.ErrInvalidConfig, p.Decode.RankBy, RankByMaxMarginal)
-	}
 	c := &mapmatched.Config{
 		EmissionWeight:     new(p.Decode.EmissionWeight),
 		TransitionWeight:   new(p.Decode.TransitionWeight),
@@ -137,6 +137,7 @@ func (p *Policy) Config() (*mapmatched.Config, error) {
 		Beam:               p.Decode.Beam,
 		BreakDistance:      p.Decode.BreakDistance,
 		OnEmpty:            p.Decode.OnEmpty,
+		RankBy:             p.Decode.RankBy,
 		Temperature:        p.Decode.Temperature,
 		PolicyDigest:       p.Digest(),
 	}

@@ -37,15 +37,19 @@ func Staged[T any](s Stage, plain T, compute func() (T, error), log func(T, erro
 // done in a turn. It holds no text of the conversation unless the caller puts
 // it there.
 type ShadowRecord struct {
-	Applied  string   `json:"applied"`            // what was in effect
-	Error    string   `json:"error,omitempty"`    // why there is no outcome
-	Features Features `json:"features,omitempty"` // what the outcome was made of
-	Outcome  string   `json:"outcome"`            // what the part decided
-	Part     string   `json:"part"`               // such as "activation"
-	Session  string   `json:"session,omitempty"`  // of the conversation, "" when it has no name
-	Turn     int      `json:"turn_index"`
-	Value    *float64 `json:"value,omitempty"` // number that the outcome hangs on, such as a confidence
-	Version  string   `json:"version"`         // tag of the formula
+	Applied         string   `json:"applied"`                    // what was in effect
+	CounterEvidence []string `json:"counter_evidence,omitempty"` // what speaks against the outcome
+	Error           string   `json:"error,omitempty"`            // why there is no outcome
+	Features        Features `json:"features,omitempty"`         // what the outcome was made of
+	Outcome         string   `json:"outcome"`                    // what the part decided
+	Part            string   `json:"part"`                       // such as "activation"
+	Policy          string   `json:"policy,omitempty"`           // digest of the policy that the part belongs to
+	Session         string   `json:"session,omitempty"`          // of the conversation, "" when it has no name
+	Sources         []string `json:"sources,omitempty"`          // chunk IDs that the outcome is about
+	Support         []string `json:"support,omitempty"`          // what speaks for the outcome
+	Turn            int      `json:"turn_index"`
+	Value           *float64 `json:"value,omitempty"` // number that the outcome hangs on, such as a confidence
+	Version         string   `json:"version"`         // tag of the formula, or digest of a whole policy
 }
 
 // Validate reports every fault: no part, a turn below 0, a number that is not

@@ -73,7 +73,7 @@ var formulas = []FormulaInfo{
 	{HybridFusionPreV1, KindFusion, "weighted sum of scores that are min–max normalised within each arm", "§7", "policy.Fuse"},
 	{RRFV1, KindFusion, "weighted sum of 1/(k + rank), rank from 1", "§7", "policy.Fuse"},
 	{KNNV1, KindGraph, "undirected union of every chunk's k nearest others by cosine distance", "§5", "graphbuild"},
-	{JudgementPreV1, KindJudgement, "whether the cosine of query and decoded chunk reaches a threshold", "", "policy.Judge"},
+	{JudgementPreV1, KindJudgement, "keep, merge or supersede for chunks of an answer that are near-duplicates", "", "policy.Judge"},
 	{LexicalPreV2, KindLexical, "BM25 over NFKC lower-case words and CJK character pairs without stopwords", "§8", "adapters/embedded/lexical"},
 	{RerankPolicyPreV1, KindRerank, "off, deferred or within a budget, keeping the given order when the answer is not usable", "§11", "policy.Rerank"},
 	{TransitionV1, KindTransition, "−log(p/q) of the kind of move", "§15", "policy.Transition.Cost"},

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/mapmatched/mmplug/mapmatched"
 )
@@ -65,7 +64,7 @@ func (t *Transition) Cost(m Move) (float64, error) {
 	if !listedP || !listedQ {
 		return 0, fmt.Errorf("transition: %w: move %q is not in both transition.p and transition.q", mapmatched.ErrInvalidConfig, m)
 	}
-	cost := math.Log(q) - math.Log(p)
+	cost := mapmatched.Log(q) - mapmatched.Log(p)
 	if !finite(cost) {
 		return 0, fmt.Errorf("transition: move %q: p %v and q %v: %w", m, p, q, mapmatched.ErrNonFinite)
 	}
@@ -100,15 +99,4 @@ func (t *Transition) Evaluate(from, to Place, edge mapmatched.EdgeType, distance
 		}
 	}
 	return r, nil
-}
-
-// ShadowRecord is the record of a turn as a line of a shadow log. The outcome
-// is the move, and what is in effect is the move too or "distance".
-func (r TransitionRecord) ShadowRecord(session string, turn int) ShadowRecord {
-	applied := "distance"
-	if r.Stage == StageActive {
-		applied = string(r.Move)
-	}
-	return ShadowRecord{Part: string(KindTransition), Version: TransitionV1, Session: session, Turn: turn,
-		Outcome: string(r.Move), Applied: applied, Value: &r.MoveCost}
 }

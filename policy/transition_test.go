@@ -128,15 +128,3 @@ func TestPlaceOf(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
-
-func TestTransitionShadowRecord(t *testing.T) {
-	r := TransitionRecord{MoveNext, -0.5, 3, 3, StageShadow}
-	const line = `{"applied":"distance","outcome":"next","part":"transition","session":"s","turn_index":4,"value":-0.5,"version":"transition_v1"}`
-	if got := asJSON(t, r.ShadowRecord("s", 4)); got != line {
-		t.Errorf("shadow record %s, want %s", got, line)
-	}
-	r.Stage = StageActive
-	if got := r.ShadowRecord("s", 4).Applied; got != "next" {
-		t.Errorf("applied %q in the stage active, want the move", got)
-	}
-}

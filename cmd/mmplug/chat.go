@@ -74,7 +74,7 @@ func chat(ctx context.Context, c *conversation, asJSON bool) error {
 		case isCommand(question):
 			complain(c.std.err, fmt.Errorf("there is no command %s; the commands are /trace and /quit", question))
 		case question == "/trace":
-			if _, err := fmt.Fprintln(c.std.out, c.Trace().Text()); err != nil {
+			if _, err := fmt.Fprintln(c.std.out, c.session().Trace().Text()); err != nil {
 				return err
 			}
 		default:

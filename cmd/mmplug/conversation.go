@@ -7,34 +7,48 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mapmatched/mmplug/adapters/embedded"
 	"github.com/mapmatched/mmplug/mapmatched"
+	"github.com/mapmatched/mmplug/policy"
 )
 
 // conversationFlags are the flags of the commands that hold a conversation.
 type conversationFlags struct {
 	index, session, html string
+	policy, shadow, log  string
+	clusters             string
+	arm                  armFlags
 }
 
 func (f *conversationFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.index, "index", "", "index directory made by mmplug index")
 	cmd.Flags().StringVar(&f.session, "session", "", "file that keeps the conversation: continued if it exists, written after every turn")
 	cmd.Flags().StringVar(&f.html, "html", "", "write the trace as an HTML page to this file")
+	f.arm.add(cmd)
+	cmd.Flags().StringVar(&f.policy, "policy", policy.Plain, policyUsage)
+	cmd.Flags().StringVar(&f.log, "shadow-log", "", "file to add what runs in shadow to (JSON lines)")
+	cmd.Flags().StringVar(&f.shadow, "shadow-policy", "", "policy to run in shadow: it answers too, and only the log gets to know")
+	cmd.Flags().StringVar(&f.clusters, "clusters", "", "clusters made by mmplug graph cluster, a feature of the policy's section clustering")
 	_ = cmd.MarkFlagDirname("index") // for completion; the flag is there
 }
 
 // conversation is a session on an index, with the texts to show.
 type conversation struct {
-	*mapmatched.Session
-	index  *embedded.Index
-	flags  conversationFlags
-	std    stdio
-	input  chan line // standard input, once lines is called
-	unlock func()    // gives the session file back, nil without one
+	retriever *policy.Retriever
+	policy    *usedPolicy
+	log       *policy.ShadowLog // nil without one
+	index     *embedded.Index
+	model     *embedding // nil when questions are not embedded
+	arms      []policy.FusedArm
+	flags     conversationFlags
+	std       stdio
+	input     chan line // standard input, once lines is called
+	unlock    func()    // gives the session file back, nil without one
 }
 
 // errHeld: another process holds a conversation.
@@ -47,6 +61,26 @@ type turn struct {
 	*mapmatched.Answer
 	Pointwise *string           `json:"pointwise_chunk_id"` // what searching the turn alone finds
 	Texts     map[string]string `json:"texts"`              // by chunk ID, for the context and the ranking
+	Policy    namedPolicy       `json:"policy"`
+
+	// What the active stages of a policy add.
+	Activation policy.Activation `json:"activation,omitempty"`
+	Context    []scoredChunk     `json:"context,omitempty"`     // the context with its scores, where decay makes it
+	ScoreModel string            `json:"score_model,omitempty"` // of these scores
+	Degraded   []string          `json:"degraded,omitempty"`    // what did not take part in the turn
+}
+
+// namedPolicy is the policy in force.
+type namedPolicy struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+}
+
+// scoredChunk is a chunk of a context with what its score was made of.
+type scoredChunk struct {
+	ChunkID    string             `json:"chunk_id"`
+	Score      float64            `json:"score"`
+	ScoreParts map[string]float64 `json:"score_parts,omitempty"`
 }
 
 // converse opens the index and starts or continues a session.
@@ -54,7 +88,7 @@ func converse(ctx context.Context, std stdio, flags conversationFlags) (*convers
 	if flags.index == "" {
 		return nil, usageError{errors.New("say which index to ask: --index IDX (made by mmplug index)")}
 	}
-	for _, f := range []struct{ name, path string }{{"session", flags.session}, {"html", flags.html}} {
+	for _, f := range []struct{ name, path string }{{"session", flags.session}, {"html", flags.html}, {"shadow-log", flags.log}} {
 		if f.path == "-" {
 			return nil, usageError{fmt.Errorf("--%s: standard output has the answers already; name a file", f.name)}
 		}
@@ -62,11 +96,21 @@ func converse(ctx context.Context, std stdio, flags conversationFlags) (*convers
 			return nil, cannot("write", f.path, err)
 		}
 	}
-	x, err := embedded.Open(ctx, flags.index, nil)
+	if flags.shadow != "" && flags.log == "" {
+		return nil, usageError{errors.New("a shadow policy is only seen in a log: give --shadow-log FILE with --shadow-policy")}
+	}
+	used, err := usePolicy(flags.policy)
 	if err != nil {
 		return nil, err
 	}
-	c := &conversation{index: x, flags: flags, std: std}
+	if used.Vectors.Provider != "" && flags.arm.arm != "" {
+		return nil, usageError{fmt.Errorf("policy %s says by what arms passages are found: leave out --arm", used.Name)}
+	}
+	x, model, err := flags.arm.open(ctx, flags.index)
+	if err != nil {
+		return nil, err
+	}
+	c := &conversation{policy: used, index: x, model: model, flags: flags, std: std}
 	if err := c.start(ctx); err != nil {
 		c.close()
 		return nil, err
@@ -77,11 +121,10 @@ func converse(ctx context.Context, std stdio, flags conversationFlags) (*convers
 // start makes the session: a new one, or the one in the session file, which
 // then is this conversation's until close.
 func (c *conversation) start(ctx context.Context) error {
-	graph, err := c.index.Graph(ctx)
+	parts, err := c.parts(ctx)
 	if err != nil {
 		return err
 	}
-	cfg := &mapmatched.Config{Corpus: c.index.Digest()}
 	file := c.flags.session
 	if file != "" {
 		if file, err = followed(file); err != nil {
@@ -95,14 +138,14 @@ func (c *conversation) start(ctx context.Context) error {
 	}
 	info, err := os.Stat(file)
 	if file == "" || errors.Is(err, fs.ErrNotExist) {
-		c.Session, err = mapmatched.NewSession(c.index, graph, cfg)
+		c.retriever, err = policy.New(ctx, c.policy.Policy, parts)
 		return err
 	}
 	if err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file, which a session needs; name another", c.flags.session)
 	}
-	c.Session, err = readFile(ctx, c.std, file, func(r io.Reader) (*mapmatched.Session, error) {
-		return mapmatched.RestoreSession(r, c.index, graph, cfg)
+	c.retriever, err = readFile(ctx, c.std, file, func(r io.Reader) (*policy.Retriever, error) {
+		return policy.Restore(ctx, r, c.policy.Policy, parts)
 	})
 	switch {
 	case errors.Is(err, mapmatched.ErrStaleIndex):
@@ -113,8 +156,66 @@ func (c *conversation) start(ctx context.Context) error {
 	return err
 }
 
+// parts are what the retriever is made of. The log is open then.
+func (c *conversation) parts(ctx context.Context) (policy.Parts, error) {
+	if err := c.policy.Fits(c.policy.identity(c.index)); err != nil {
+		return policy.Parts{}, fmt.Errorf("%s: %w", c.flags.index, err)
+	}
+	if err := c.model.pinned(c.policy.Policy); err != nil {
+		return policy.Parts{}, err
+	}
+	parts, err := c.policy.retrieverParts(ctx, c.index)
+	if err != nil {
+		return parts, err
+	}
+	if c.arms, err = c.policy.arms(ctx, c.flags.index, c.index, c.model); err != nil {
+		return parts, err
+	}
+	parts.Arms = c.arms
+	if c.model != nil {
+		parts.Embedder = c.model
+	}
+	if c.flags.clusters != "" {
+		if parts.Clusters, err = clustersOf(ctx, c.std, c.flags.clusters); err != nil {
+			return parts, err
+		}
+	}
+	if c.flags.shadow != "" {
+		shadow, err := usePolicy(c.flags.shadow)
+		if err != nil {
+			return parts, fmt.Errorf("shadow %w", err)
+		}
+		parts.Shadow = shadow.Policy
+	}
+	if c.flags.log != "" {
+		if c.log, err = policy.OpenShadowLog(c.flags.log, nil); err != nil {
+			return parts, err
+		}
+		parts.Log = c.log
+		if c.flags.session != "" {
+			parts.Session = filepath.Base(c.flags.session)
+		}
+	}
+	return parts, nil
+}
+
+// session is the decoded conversation.
+func (c *conversation) session() *mapmatched.Session { return c.retriever.Session() }
+
 func (c *conversation) close() {
+	if c.retriever != nil {
+		c.retriever.Close() //nolint:errcheck // it only waits
+	}
+	if c.log != nil {
+		c.log.Close() //nolint:errcheck // every record is written already
+	}
+	for _, arm := range c.arms {
+		if closer, ok := arm.Provider.(io.Closer); ok {
+			closer.Close() //nolint:errcheck // only read
+		}
+	}
 	c.index.Close() //nolint:errcheck // only read
+	c.model.close()
 	if c.unlock != nil {
 		c.unlock()
 	}
@@ -126,18 +227,54 @@ func asked(text string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// ask decodes a question and saves the session, if it has a file.
-func (c *conversation) ask(ctx context.Context, question string) (*mapmatched.Result, error) {
-	r, err := c.Ask(ctx, mapmatched.Query{Text: question})
-	if err == nil && c.flags.session != "" {
-		err = writeFile(c.std, c.flags.session, c.Save)
+// ask decodes a question and saves the session, if it has a file. What is not as
+// it should be but has no influence on the answer is a warning.
+func (c *conversation) ask(ctx context.Context, question string) (*policy.Answer, error) {
+	c.policy.warnOfChange(c.std.err)
+	q := policy.Query{Text: question}
+	if c.model != nil {
+		vectors, err := c.model.Embed(ctx, []string{question})
+		if err == nil && len(vectors) != 1 {
+			err = fmt.Errorf("the embedder returned %d vectors for 1 text", len(vectors))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot embed the question: %w", err)
+		}
+		q.Vector = vectors[0]
 	}
-	return r, err
+	a, err := c.retriever.Ask(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	warning := func(text string) {
+		fmt.Fprintln(c.std.err, "warning: "+oneLine(printable(text))) //nolint:errcheck // stderr may be gone
+	}
+	for _, d := range a.Degraded {
+		warning(d.String())
+	}
+	if a.LogErr != nil {
+		warning(fmt.Sprintf("turn %d: %v", a.Turn, a.LogErr))
+	}
+	if c.flags.session != "" {
+		err = writeFile(c.std, c.flags.session, c.retriever.Save)
+	}
+	return a, err
 }
 
 // turn gathers what a program gets to know of the latest turn.
-func (c *conversation) turn(ctx context.Context, question string, r *mapmatched.Result) (*turn, error) {
-	t := &turn{Query: question, Answer: mapmatched.NewAnswer(c.Session, r), Texts: map[string]string{}}
+func (c *conversation) turn(ctx context.Context, question string, a *policy.Answer) (*turn, error) {
+	r := a.Result
+	t := &turn{Query: question, Answer: mapmatched.NewAnswer(c.session(), r), Texts: map[string]string{},
+		Policy: namedPolicy{a.PolicyName, a.PolicyDigest}, ScoreModel: a.ContextModel}
+	if c.policy.Activation.Stage == policy.StageActive {
+		t.Activation = a.Activation
+	}
+	for _, chunk := range a.Context {
+		t.Context = append(t.Context, scoredChunk{chunk.ChunkID, chunk.Score, chunk.Parts})
+	}
+	for _, d := range a.Degraded {
+		t.Degraded = append(t.Degraded, d.Arm)
+	}
 	if best := r.Pointwise(); best != nil {
 		t.Pointwise = &best.ChunkID
 	}
@@ -159,7 +296,7 @@ func (c *conversation) writeHTML(ctx context.Context) error {
 	if c.flags.html == "" {
 		return nil
 	}
-	trace := c.DetailedTrace()
+	trace := c.session().DetailedTrace()
 	for i := range trace.Steps {
 		list := trace.Steps[i].Candidates
 		for j := range list {
@@ -177,13 +314,19 @@ func (c *conversation) writeHTML(ctx context.Context) error {
 
 // print shows a turn to a person: the decoded chunk, what searching the turn
 // alone would have found, and the next in the ranking.
-func (c *conversation) print(question string, r *mapmatched.Result, next int) error {
+func (c *conversation) print(question string, a *policy.Answer, next int) error {
+	r := a.Result
 	s := styleFor(c.std.out)
 	width := lineWidth(c.std.out)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", s.bold(fmt.Sprintf("[%d]", r.Turn+1)), s.bold(snippet(question, width-6)))
 	if r.Gap != "" {
 		fmt.Fprintf(&b, "    %s\n", s.dim("no passage has any of these words; the conversation goes on as before"))
+		_, err := io.WriteString(c.std.out, b.String())
+		return err
+	}
+	if a.Activation != policy.Emit {
+		fmt.Fprintf(&b, "    %s\n", s.dim(fmt.Sprintf("%s: the policy shows no passage at confidence %.2f", a.Activation, r.Confidence)))
 		_, err := io.WriteString(c.std.out, b.String())
 		return err
 	}
@@ -202,7 +345,7 @@ func (c *conversation) print(question string, r *mapmatched.Result, next int) er
 		}
 	}
 	if len(r.RevisedPriorIndices) > 0 {
-		path := c.Path()
+		path := c.session().Path()
 		for _, i := range r.RevisedPriorIndices {
 			fmt.Fprintf(&b, "    %s\n", s.dim(fmt.Sprintf("turn %d is now %s", i+1, printable(path[i]))))
 		}

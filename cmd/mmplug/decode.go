@@ -10,6 +10,7 @@ import (
 
 func newDecode(std stdio) *cobra.Command {
 	var asJSON bool
+	var policyName string
 	cmd := &cobra.Command{
 		Use:   "decode FILE|-",
 		Short: "Decode candidates that are given in a file",
@@ -18,7 +19,9 @@ func newDecode(std stdio) *cobra.Command {
 (emission_weight, transition_weight, score_normalization, fixed_lag,
 candidate_limit, context_radius, context_limit, beam, break_distance, on_empty,
 temperature) and "turns" (for each turn its candidates [[chunk_id, score], …],
-best first). What is left out takes its default.
+best first). What is left out takes its default. With --policy the settings are
+those of the section decode, and the options of the file may not contradict them;
+the other sections are about finding candidates, which the file has.
 
 With --json every turn's streaming answer is printed: chunk_id, confidence,
 context_chunk_ids, ranking ([[chunk_id, path score], …]), path and trace.`,
@@ -29,6 +32,15 @@ context_chunk_ids, ranking ([[chunk_id, path score], …]), path and trace.`,
 			problem, err := readFile(cmd.Context(), std, args[0], mapmatched.ReadProblem)
 			if err != nil {
 				return err
+			}
+			if policyName != "" {
+				used, err := usePolicy(policyName)
+				if err != nil {
+					return err
+				}
+				if err := decodeUnder(used.Policy, problem); err != nil {
+					return fmt.Errorf("%s: %w", inputName(args[0]), err)
+				}
 			}
 			answers, err := problem.Decode(cmd.Context())
 			if err != nil {
@@ -45,6 +57,7 @@ context_chunk_ids, ranking ([[chunk_id, path score], …]), path and trace.`,
 			return err
 		},
 	}
+	cmd.Flags().StringVar(&policyName, "policy", "", policyUsage+" (default: the options of the file)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer after every turn as JSON")
 	return cmd
 }

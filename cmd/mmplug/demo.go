@@ -14,6 +14,7 @@ import (
 	"github.com/mapmatched/mmplug/examples/handbook"
 	"github.com/mapmatched/mmplug/graphbuild"
 	"github.com/mapmatched/mmplug/mapmatched"
+	"github.com/mapmatched/mmplug/policy"
 )
 
 func newDemo(std stdio) *cobra.Command {
@@ -49,11 +50,15 @@ func demo(ctx context.Context, std stdio, keep, html string, asJSON bool) error 
 		defer os.RemoveAll(temp) //nolint:errcheck // the system clears it otherwise
 		dir = filepath.Join(temp, "index")
 	}
-	corpus, err := buildIndex(ctx, std, []graphbuild.Root{{FS: docs}}, &graphbuild.CorpusOptions{}, "handbook", dir)
+	used, err := usePolicy(policy.Plain)
 	if err != nil {
 		return err
 	}
-	c, err := converse(ctx, std, conversationFlags{index: dir, html: html})
+	corpus, err := buildIndex(ctx, std, []graphbuild.Root{{FS: docs}}, &graphbuild.CorpusOptions{}, indexing{usedPolicy: used}, "handbook", dir)
+	if err != nil {
+		return err
+	}
+	c, err := converse(ctx, std, conversationFlags{index: dir, html: html, policy: policy.Plain})
 	if err != nil {
 		return err
 	}
@@ -68,11 +73,12 @@ func demo(ctx context.Context, std stdio, keep, html string, asJSON bool) error 
 	var turns []*turn
 	alone, together := 0, 0
 	for _, scripted := range handbook.Conversation {
-		r, err := c.ask(ctx, scripted.Question)
+		a, err := c.ask(ctx, scripted.Question)
 		if err != nil {
 			return err
 		}
-		t, err := c.turn(ctx, scripted.Question, r)
+		r := a.Result
+		t, err := c.turn(ctx, scripted.Question, a)
 		if err != nil {
 			return err
 		}
@@ -139,7 +145,7 @@ func (c *conversation) printDemoEnd(alone, together int, keep string) error {
 	var b strings.Builder
 	n := len(handbook.Conversation)
 	fmt.Fprintf(&b, "\nSearched alone, %d of %d turns find the right section; decoded, %d of %d.\n\nWhy: the trace. Distances are steps in the graph of the handbook.\n\n%s\n\n",
-		alone, n, together, n, c.Trace().Text())
+		alone, n, together, n, c.session().Trace().Text())
 	if c.flags.html != "" {
 		fmt.Fprintf(&b, "The same as a picture: %s\n", c.flags.html)
 	} else {

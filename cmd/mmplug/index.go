@@ -12,19 +12,23 @@ import (
 
 	"github.com/mapmatched/mmplug/adapters/embedded"
 	"github.com/mapmatched/mmplug/graphbuild"
+	"github.com/mapmatched/mmplug/policy"
 )
 
 func newIndex(std stdio) *cobra.Command {
-	var out string
+	var out, policyName string
 	var asJSON, links bool
 	var maxFile int64
+	var vectors vectorFlags
 	cmd := &cobra.Command{
 		Use:   "index DIR… --out IDX",
 		Short: "Index directories of Markdown and plain text",
 		Long: `Cut the .md, .markdown, .txt and .text files below the given directories into
 chunks, join the chunks by order, headings and links, and write a lexical index
 with the graph to the directory IDX. An index that is there already is replaced
-in one step. A file that cannot be used is left out with one warning.`,
+in one step. A file that cannot be used is left out with one warning. The policy
+says how documents are cut and how long edges are. With --embed the chunks are
+embedded too.`,
 		Example: `  mmplug index docs --out docs.idx
   mmplug chat --index docs.idx`,
 		Args: cobra.MinimumNArgs(1),
@@ -42,28 +46,53 @@ in one step. A file that cannot be used is left out with one warning.`,
 			if err != nil {
 				return err
 			}
-			opts := graphbuild.CorpusOptions{Tree: graphbuild.TreeOptions{MaxFileBytes: maxFile}}
-			corpus, err := buildIndex(cmd.Context(), std, roots, &opts, strings.Join(args, " "), out)
+			used, err := usePolicy(policyName)
+			if err != nil {
+				return err
+			}
+			opts, err := used.corpusOptions()
+			if err != nil {
+				return err
+			}
+			model, err := vectors.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer model.close()
+			if err := model.pinned(used.Policy); err != nil {
+				return err
+			}
+			opts.Tree.MaxFileBytes = maxFile
+			corpus, err := buildIndex(cmd.Context(), std, roots, opts, indexing{used, model, vectors.knn}, strings.Join(args, " "), out)
 			if corpus != nil {
 				warn(std.err, corpus, links)
 			}
 			if err != nil {
 				return err
 			}
-			return reportIndex(cmd.Context(), std, out, corpus, asJSON)
+			return reportIndex(cmd.Context(), std, out, corpus, used, asJSON)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "directory to write the index to")
 	_ = cmd.MarkFlagDirname("out") // for completion; the flag is there
+	cmd.Flags().StringVar(&policyName, "policy", policy.Plain, policyUsage)
+	vectors.add(cmd)
 	cmd.Flags().Int64Var(&maxFile, "max-file-bytes", graphbuild.DefaultMaxFileBytes, "leave out files larger than this many bytes")
 	cmd.Flags().BoolVar(&links, "broken-links", false, "list every link that leads nowhere")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was made as JSON")
 	return cmd
 }
 
+// indexing is how an index is made of a corpus.
+type indexing struct {
+	*usedPolicy
+	model *embedding // nil for no vectors
+	knn   int        // nearest ones that each chunk is joined to
+}
+
 // buildIndex reads trees and writes an index of them. The corpus is returned
 // with its warnings once it is read, also when writing fails.
-func buildIndex(ctx context.Context, std stdio, roots []graphbuild.Root, opts *graphbuild.CorpusOptions, source, out string) (*graphbuild.Corpus, error) {
+func buildIndex(ctx context.Context, std stdio, roots []graphbuild.Root, opts *graphbuild.CorpusOptions, how indexing, source, out string) (*graphbuild.Corpus, error) {
 	began := time.Now()
 	reading := newProgress(std.err, "reading", began)
 	opts.Tree.Progress = reading.update
@@ -80,14 +109,20 @@ func buildIndex(ctx context.Context, std stdio, roots []graphbuild.Root, opts *g
 		bytes += int64(len(corpus.Chunks[i].Text))
 	}
 	version, _ := toolVersion()
-	indexing := newProgress(std.err, "indexing", began)
-	err = embedded.Write(ctx, out, embedded.Input{
-		Chunks:      corpus.Chunks,
-		Edges:       corpus.Edges,
-		ChunkPolicy: graphbuild.StrategyMarkdown + "+" + graphbuild.StrategyText,
-		Source:      embedded.Source{Name: source, Files: len(corpus.Documents), Bytes: bytes},
-	}, &embedded.WriteOptions{Tool: "mmplug " + version, Progress: indexing.update})
-	indexing.done()
+	in := embedded.Input{
+		Chunks: corpus.Chunks,
+		Edges:  corpus.Edges,
+
+		MaximumDistance: how.Graph.MaximumDistance,
+		ChunkPolicy:     how.ChunkPolicy(),
+		Source:          embedded.Source{Name: source, Files: len(corpus.Documents), Bytes: bytes},
+	}
+	if err := how.model.addVectors(ctx, std, began, &in, how.knn); err != nil {
+		return corpus, err
+	}
+	bar := newProgress(std.err, "indexing", began)
+	err = embedded.Write(ctx, out, in, &embedded.WriteOptions{Tool: "mmplug " + version, Progress: bar.update})
+	bar.done()
 	return corpus, err
 }
 
@@ -111,7 +146,7 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func reportIndex(ctx context.Context, std stdio, dir string, corpus *graphbuild.Corpus, asJSON bool) error {
+func reportIndex(ctx context.Context, std stdio, dir string, corpus *graphbuild.Corpus, used *usedPolicy, asJSON bool) error {
 	x, err := embedded.Open(ctx, dir, nil)
 	if err != nil {
 		return err
@@ -122,6 +157,7 @@ func reportIndex(ctx context.Context, std stdio, dir string, corpus *graphbuild.
 		return writeJSON(std.out, map[string]any{
 			"index": dir, "digest": x.Digest(), "manifest": m,
 			"left_out": len(corpus.Warnings), "broken_links": len(corpus.Broken),
+			"policy": namedPolicy{used.Name, used.Digest()},
 		})
 	}
 	var kinds []string

@@ -25,7 +25,7 @@ a file in YAML, JSON or TOML, or one that is built in (see "mmplug policy list")
 	}
 	cmd.AddCommand(
 		newPolicyInit(std), newPolicyList(std), newPolicyShow(std), newPolicyValidate(std),
-		newPolicyFreeze(std), newPolicyVerify(std), newPolicyDiff(std), newPolicySchema(std),
+		newPolicyFreeze(std), newPolicyVerify(std), newPolicyDiff(std), newPolicySchema(std), newPolicyShadowReport(std),
 	)
 	return cmd
 }

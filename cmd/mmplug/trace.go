@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mapmatched/mmplug/mapmatched"
+	"github.com/mapmatched/mmplug/policy"
 )
 
 const traceFiles = `FILE is a trace, what decode, ask, chat or demo printed with --json (the last
@@ -127,6 +128,8 @@ func readAnyTrace(r io.Reader) (*mapmatched.Trace, error) {
 		return nil, fmt.Errorf("not a trace but %d JSON values; give one of them", values)
 	case file.Schema == mapmatched.SessionSchema:
 		return mapmatched.ReadSessionTrace(bytes.NewReader(raw))
+	case file.Schema == policy.ConversationSchema:
+		return policy.ReadConversationTrace(bytes.NewReader(raw))
 	case file.Steps != nil:
 	case file.Trace != nil:
 		raw = file.Trace

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mapmatched/mmplug/adapters/embedded"
 	"github.com/mapmatched/mmplug/mapmatched"
+	"github.com/mapmatched/mmplug/policy"
 )
 
 // versionInfo is what the command prints.
@@ -45,10 +46,12 @@ func newVersion(std stdio) *cobra.Command {
 		Short: "Print the version and the formats it reads and writes",
 		RunE: func(*cobra.Command, []string) error {
 			v := versionInfo{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Formats: map[string]any{
-				"index":       fmt.Sprintf("%s/%d", embedded.Format, embedded.Version),
-				"score_model": mapmatched.ScoreModel,
-				"session":     mapmatched.SessionSchema,
-				"trace":       mapmatched.TraceSchema,
+				"conversation": policy.ConversationSchema,
+				"policy":       policy.SchemaV1,
+				"index":        fmt.Sprintf("%s/%d", embedded.Format, embedded.Version),
+				"score_model":  mapmatched.ScoreModel,
+				"session":      mapmatched.SessionSchema,
+				"trace":        mapmatched.TraceSchema,
 			}}
 			v.Version, v.Revision = toolVersion()
 			if asJSON {
@@ -57,8 +60,8 @@ func newVersion(std stdio) *cobra.Command {
 			if v.Revision != "" {
 				v.Version += " (" + v.Revision + ")"
 			}
-			_, err := fmt.Fprintf(std.out, "mmplug %s\n%s %s\nindex %s, session %s, trace %s, score model %s\n", v.Version, v.Go, v.Platform,
-				v.Formats["index"], v.Formats["session"], v.Formats["trace"], v.Formats["score_model"])
+			_, err := fmt.Fprintf(std.out, "mmplug %s\n%s %s\nindex %s, conversation %s, policy %s, session %s, trace %s, score model %s\n", v.Version, v.Go, v.Platform,
+				v.Formats["index"], v.Formats["conversation"], v.Formats["policy"], v.Formats["session"], v.Formats["trace"], v.Formats["score_model"])
 			return err
 		},
 	}

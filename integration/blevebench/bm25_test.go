@@ -130,8 +130,7 @@ func overlap(tb testing.TB, a, b engine, queries []string) float64 {
 	return sum / float64(len(queries))
 }
 
-// Both score by BM25 with k1 = 1.2 and b = 0.75, so they find mostly the same;
-// bleve rounds the lengths of passages, so not quite.
+// Both score by BM25, so they find mostly the same.
 func TestBothFindMostlyTheSame(t *testing.T) {
 	chunks, queries := corpus()
 	got := overlap(t, openEmbedded(t, chunks), openBleve(t, chunks), queries)
