@@ -42,18 +42,23 @@ context_chunk_ids, ranking ([[chunk_id, path score], …]), path and trace.`,
 					return fmt.Errorf("%s: %w", inputName(args[0]), err)
 				}
 			}
-			answers, err := problem.Decode(cmd.Context())
+			session, err := problem.Play(cmd.Context(), nil)
 			if err != nil {
 				return fmt.Errorf("%s: %w", inputName(args[0]), err)
 			}
-			if asJSON {
-				return writeJSON(std.out, map[string]any{"turns": answers})
+			if asJSON { // played again, turn by turn: every answer has the whole trace so far
+				return writeTurns(std.out, func(write func(any) error) error {
+					_, err := problem.Play(cmd.Context(), func(s *mapmatched.Session, r *mapmatched.Result) error {
+						return write(mapmatched.NewAnswer(s, r))
+					})
+					return err
+				})
 			}
-			if len(answers) == 0 {
+			if len(problem.Turns) == 0 {
 				_, err := fmt.Fprintln(std.out, "no turns")
 				return err
 			}
-			_, err = fmt.Fprintln(std.out, answers[len(answers)-1].Trace.Text())
+			_, err = fmt.Fprintln(std.out, session.Trace().Text())
 			return err
 		},
 	}

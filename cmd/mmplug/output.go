@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -45,6 +46,39 @@ func terminal(stream any) *os.File {
 		return f
 	}
 	return nil
+}
+
+// writeTurns writes {"turns": […]} as writeJSON would, one turn at a time.
+func writeTurns(w io.Writer, turns func(write func(any) error) error) error {
+	out := bufio.NewWriter(w)
+	separator := "\n    "
+	_, err := out.WriteString("{\n  \"turns\": [")
+	if err != nil {
+		return err
+	}
+	err = turns(func(turn any) error {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("    ", "  ")
+		if err := enc.Encode(turn); err != nil {
+			return err
+		}
+		_, err := out.WriteString(separator + strings.TrimRight(b.String(), "\n"))
+		separator = ",\n    "
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	end := "\n  ]\n}\n"
+	if separator == "\n    " {
+		end = "]\n}\n" // no turns
+	}
+	if _, err := out.WriteString(end); err != nil {
+		return err
+	}
+	return out.Flush()
 }
 
 // isTerminal reports whether a stream is one.
