@@ -16,6 +16,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
@@ -86,7 +87,7 @@ func OpenGraph(ctx context.Context, path string, opts *OpenGraphOptions) (*Graph
 	}
 	err = g.guarded(ctx, op, func() error { return g.load(ctx, opts) })
 	if err != nil {
-		_ = unmapFile(data) // a whole map that was made: it cannot fail
+		_ = disk.Unmap(data) // a whole map that was made: it cannot fail
 		return nil, failGraph(op, fmt.Errorf("%s: %w", path, err))
 	}
 	return g, nil
@@ -126,7 +127,7 @@ func mapGraph(path string) ([]byte, *header, error) {
 	if int64(int(info.Size())) != info.Size() {
 		return nil, nil, fmt.Errorf("the file has %d bytes, more than this system maps", info.Size())
 	}
-	data, err := mapFile(f, int(info.Size()))
+	data, err := disk.Map(f, int(info.Size()))
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot map the file: %w", err)
 	}
@@ -341,7 +342,7 @@ func (g *GraphFile) Close() error {
 // fail.
 func (g *GraphFile) unmap() {
 	if g.closed && g.users == 0 {
-		_ = unmapFile(g.data)
+		_ = disk.Unmap(g.data)
 	}
 }
 

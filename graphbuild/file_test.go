@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
 	"github.com/mapmatched/mmplug/mapmatched/adaptertest"
 )
@@ -446,7 +447,7 @@ func TestWriteGraphReplacesInOneStep(t *testing.T) {
 	if _, err := WriteGraph(expiring(t.Context(), 1), path, two, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	unlock, err := lockFile(filepath.Join(dir, ".g.mmg.mmplug-lock"))
+	unlock, err := disk.Lock(filepath.Join(dir, ".g.mmg.mmplug-lock"))
 	if err != nil {
 		t.Fatal(err)
 	}

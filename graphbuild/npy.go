@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/mapmatched/mmplug/internal/disk"
 )
 
 // VectorFile is a [VectorSource] of a matrix in an .npy file and a file of chunk
@@ -66,13 +68,13 @@ func (f *VectorFile) open(path string) error {
 	case int64(int(info.Size())) != info.Size():
 		return fmt.Errorf("has %d bytes, more than this machine can map", info.Size())
 	}
-	mapped, err := mapFile(file, int(info.Size()))
+	mapped, err := disk.Map(file, int(info.Size()))
 	if err != nil {
 		return fmt.Errorf("cannot map %d bytes: %w", info.Size(), err)
 	}
 	header, err := parseNPY(mapped)
 	if err != nil {
-		return errors.Join(err, unmapFile(mapped))
+		return errors.Join(err, disk.Unmap(mapped))
 	}
 	f.header, f.mapped, f.data = header, mapped, mapped[header.size:]
 	return nil
@@ -116,7 +118,7 @@ func (f *VectorFile) Close() error {
 	}
 	mapped := f.mapped
 	f.mapped, f.data = nil, nil
-	return unmapFile(mapped)
+	return disk.Unmap(mapped)
 }
 
 // halfToFloat converts a number of IEEE 754 binary16.

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
@@ -112,9 +113,12 @@ func replaceFile[T any](path string, write func(f *os.File) (T, error)) (result 
 	}
 	dir, base := filepath.Split(path)
 	beside := func(what string) string { return filepath.Join(dir, "."+base+".mmplug-"+what) }
-	unlock, err := lockFile(beside("lock"))
-	if err != nil {
-		return result, err
+	unlock, err := disk.Lock(beside("lock"))
+	switch {
+	case errors.Is(err, disk.ErrHeld):
+		return result, fmt.Errorf("%s: %w", beside("lock"), errBusy)
+	case err != nil:
+		return result, fmt.Errorf("cannot lock: %w", err)
 	}
 	defer unlock()
 	fresh := beside("new") // a killed writer may have left it
@@ -131,7 +135,7 @@ func replaceFile[T any](path string, write func(f *os.File) (T, error)) (result 
 		_ = os.Remove(fresh) // if this fails too, the next writer starts over it
 		return result, err
 	}
-	return result, syncDir(filepath.Dir(path))
+	return result, disk.SyncDir(filepath.Dir(path))
 }
 
 // writeGraph writes all of a file.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/mapmatched/mmplug/adapters/embedded/lexical"
+	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
@@ -76,7 +77,7 @@ func (x *Index) release() {
 // unmap gives the maps back. Unmapping a region that was mapped cannot fail.
 func (x *Index) unmap() {
 	for _, m := range x.maps {
-		_ = unmapFile(m)
+		_ = disk.Unmap(m)
 	}
 	x.maps = nil
 }

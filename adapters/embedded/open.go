@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mapmatched/mmplug/adapters/embedded/lexical"
+	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
@@ -242,7 +243,7 @@ func (x *Index) open(ctx context.Context, root *os.Root, want FileInfo) ([]byte,
 	if want.Size == 0 {
 		return nil, nil // an empty file cannot be mapped
 	}
-	b, err := mapFile(f, int(want.Size))
+	b, err := disk.Map(f, int(want.Size))
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot map the file: %w", want.Name, err)
 	}

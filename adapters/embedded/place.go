@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
+	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
@@ -54,8 +54,16 @@ func (p place) current() (path string, info fs.FileInfo, err error) {
 	return p.dir, info, err
 }
 
-func errLocked(path string) error {
-	return fmt.Errorf("%w (it holds %s): wait for it or, if there is none, remove that file", errBusy, path)
+// takeLock takes the writer's lock without waiting and returns what gives it back.
+func (p place) takeLock() (unlock func(), err error) {
+	unlock, err = disk.Lock(p.lock)
+	switch {
+	case errors.Is(err, disk.ErrHeld):
+		return nil, fmt.Errorf("%w (it holds %s): wait for it or, if there is none, remove that file", errBusy, p.lock)
+	case err != nil:
+		return nil, fmt.Errorf("cannot lock %s: %w", p.dir, err)
+	}
+	return unlock, nil
 }
 
 // restore clears what a killed writer left. The caller holds the lock.
@@ -166,7 +174,7 @@ func (p place) install(replaces bool, exchange func(a, b string) error) error {
 		if err := os.Rename(p.fresh, p.dir); err != nil {
 			return err
 		}
-		return syncDir(p.parent)
+		return disk.SyncDir(p.parent)
 	}
 	if exchange(p.fresh, p.dir) != nil {
 		if err := os.Rename(p.dir, p.aside); err != nil {
@@ -177,7 +185,7 @@ func (p place) install(replaces bool, exchange func(a, b string) error) error {
 			return err
 		}
 	}
-	if err := syncDir(p.parent); err != nil {
+	if err := disk.SyncDir(p.parent); err != nil {
 		return err
 	}
 	// The new index is in place; what cannot be removed now, the next Write
@@ -185,20 +193,4 @@ func (p place) install(replaces bool, exchange func(a, b string) error) error {
 	_ = removeIndex(p.fresh)
 	_ = removeIndex(p.aside)
 	return nil
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil // directories cannot be flushed there
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if cerr := d.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }

@@ -79,7 +79,7 @@ func TestLeftovers(t *testing.T) {
 		{"the old one half removed", func(t testing.TB, p place) { built(t, p.dir, 2); half(t, p.aside) }, 2},
 		{"the lock of a killed writer", func(t testing.TB, p place) {
 			built(t, p.dir, 1)
-			unlock, err := lock(p.lock)
+			unlock, err := p.takeLock()
 			if err != nil {
 				t.Fatal(err)
 			}

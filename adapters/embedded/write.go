@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/mapmatched/mmplug/adapters/embedded/lexical"
+	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
@@ -115,7 +116,7 @@ func (w *writer) write(ctx context.Context, p place) error {
 	if err := p.checkParent(); err != nil {
 		return err
 	}
-	unlock, err := lock(p.lock)
+	unlock, err := p.takeLock()
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (w *writer) files(ctx context.Context) error {
 	if _, err := writeFile(filepath.Join(w.dir, manifestName), func(f *fileWriter) error { _, err := f.Write(data); return err }); err != nil {
 		return err
 	}
-	return syncDir(w.dir)
+	return disk.SyncDir(w.dir)
 }
 
 // file writes one data file and lists it in the manifest.

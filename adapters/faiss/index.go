@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
@@ -286,7 +287,7 @@ func openGo(f *os.File, size int64, opts IndexOptions) (pathSetter, error) {
 	if size > math.MaxInt {
 		return nil, fmt.Errorf("it has %d bytes, more than this machine can map", size)
 	}
-	data, err := mapFile(f, int(size))
+	data, err := disk.Map(f, int(size))
 	if err != nil {
 		return nil, fmt.Errorf("cannot map the file: %w", err)
 	}
@@ -295,7 +296,7 @@ func openGo(f *os.File, size int64, opts IndexOptions) (pathSetter, error) {
 		err = configure(root, opts)
 	}
 	if err != nil {
-		unmapFile(data)
+		disk.Unmap(data)
 		return nil, err
 	}
 	return &goEngine{root: root, data: data}, nil
@@ -374,7 +375,7 @@ func (e *goEngine) ids(ctx context.Context) ([]int64, error) {
 func (e *goEngine) rows(context.Context) (func(at int) []float32, error) { return e.root.row, nil }
 
 func (e *goEngine) free() {
-	unmapFile(e.data)
+	disk.Unmap(e.data)
 	e.data = nil
 }
 

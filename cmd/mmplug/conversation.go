@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mapmatched/mmplug/adapters/embedded"
+	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
 	"github.com/mapmatched/mmplug/policy"
 )
@@ -130,8 +131,8 @@ func (c *conversation) start(ctx context.Context) error {
 		if file, err = followed(file); err != nil {
 			return cannot("write", c.flags.session, err)
 		}
-		if c.unlock, err = lockFile(beside(file, "lock")); errors.Is(err, errHeld) {
-			return fmt.Errorf("%s: %w", c.flags.session, err)
+		if c.unlock, err = disk.Lock(beside(file, "lock")); errors.Is(err, disk.ErrHeld) {
+			return fmt.Errorf("%s: %w (the lock is %s)", c.flags.session, errHeld, beside(file, "lock"))
 		} else if err != nil {
 			return cannot("write", c.flags.session, err)
 		}
