@@ -144,7 +144,7 @@ func withoutHeading(text string) string {
 func (c *conversation) printDemoEnd(alone, together int, keep string) error {
 	var b strings.Builder
 	n := len(handbook.Conversation)
-	fmt.Fprintf(&b, "\nSearched alone, %d of %d turns find the right section; decoded, %d of %d.\n\nWhy: the trace. Distances are steps in the graph of the handbook.\n\n%s\n\n",
+	fmt.Fprintf(&b, "\nSearched alone, %d of %d turns find the right section; decoded, %d of %d.\n\nWhy: the trace, in which turns count from 0 and distances are steps in the graph of the handbook.\n\n%s\n\n",
 		alone, n, together, n, c.session().Trace().Text())
 	if c.flags.html != "" {
 		fmt.Fprintf(&b, "The same as a picture: %s\n", c.flags.html)
