@@ -24,7 +24,7 @@ type MutualRule struct {
 // The zero value, and nil, prune nothing.
 type PruneOptions struct {
 	// Directed says that edges have a direction: an edge belongs to the chunk
-	// it leaves, and the degree of a chunk is the number of edges that leave.
+	// it leaves, and the neighbours of a chunk are those its edges lead to.
 	Directed bool
 
 	// Mutual keeps an edge of a type only if it is among the Nearest edges of
@@ -33,15 +33,17 @@ type PruneOptions struct {
 	// Nearest that leave its To.
 	Mutual []MutualRule
 
-	// MaxDegree is how many edges, of whatever type, a chunk keeps: edges are
-	// gone through from the shortest on, ties by From, To and Type, and one is
-	// kept when both its ends have kept fewer until then. 0 means no limit.
+	// MaxDegree is how many neighbours a chunk keeps: edges, of whatever type,
+	// are gone through from the shortest on, ties by From, To and Type, and one
+	// is kept when both its ends have kept fewer neighbours until then, or when
+	// they are neighbours already. 0 means no limit.
 	MaxDegree int
 
-	// MinDegree is how many edges a chunk has again if it had them: removed
-	// edges are gone through from the shortest on, with the same ties, and one
-	// comes back when one of its ends has fewer, above MaxDegree of the other
-	// end too. 0 brings nothing back.
+	// MinDegree is how many neighbours a chunk has again if it had them:
+	// removed edges are gone through from the shortest on, with the same ties,
+	// and one between chunks that are no neighbours comes back when one of its
+	// ends has fewer, above MaxDegree of the other end too. 0 brings nothing
+	// back.
 	MinDegree int
 }
 
@@ -108,7 +110,7 @@ func Prune(edges []mapmatched.Edge, opts *PruneOptions) ([]mapmatched.Edge, erro
 		left = keepMutual(left, rule, opts.Directed)
 	}
 	if opts.MaxDegree > 0 {
-		left = capEdges(left, opts.Directed, func(mapmatched.Edge) (int, string) { return opts.MaxDegree, "" })
+		left = limitDegree(left, opts)
 	}
 	if opts.MinDegree > 0 {
 		left = bringBack(all, left, opts)
@@ -151,29 +153,78 @@ func keepMutual(edges []mapmatched.Edge, rule MutualRule, directed bool) []mapma
 	})
 }
 
+// neighbourhood counts the neighbours of chunks, each once however many types
+// of edges lead there.
+type neighbourhood struct {
+	directed bool
+	pair     []int // of an edge: the first one between the same chunks
+	joined   []bool
+	degree   map[string]int
+}
+
+// newNeighbourhood is for edges in order; no chunks are neighbours yet.
+func newNeighbourhood(edges []mapmatched.Edge, directed bool) *neighbourhood {
+	n := &neighbourhood{directed, make([]int, len(edges)), make([]bool, len(edges)), map[string]int{}}
+	for i, e := range edges {
+		n.pair[i] = i
+		if i > 0 && edges[i-1].From == e.From && edges[i-1].To == e.To {
+			n.pair[i] = n.pair[i-1]
+		}
+	}
+	return n
+}
+
+// has reports whether the ends of edge i are neighbours.
+func (n *neighbourhood) has(i int) bool { return n.joined[n.pair[i]] }
+
+// below reports whether the ends of an edge have fewer neighbours than degree.
+// In a directed graph the end that the edge enters has none to count.
+func (n *neighbourhood) below(e mapmatched.Edge, degree int) (from, to bool) {
+	return n.degree[e.From] < degree, !n.directed && n.degree[e.To] < degree
+}
+
+// add makes the ends of edge i neighbours.
+func (n *neighbourhood) add(i int, e mapmatched.Edge) {
+	if n.has(i) {
+		return
+	}
+	n.joined[n.pair[i]] = true
+	n.degree[e.From]++
+	if !n.directed {
+		n.degree[e.To]++
+	}
+}
+
+// limitDegree applies MaxDegree to edges in order.
+func limitDegree(edges []mapmatched.Edge, opts *PruneOptions) []mapmatched.Edge {
+	near := newNeighbourhood(edges, opts.Directed)
+	keep := make([]bool, len(edges))
+	for _, i := range byWeight(edges) {
+		from, to := near.below(edges[i], opts.MaxDegree)
+		if near.has(i) || from && (to || opts.Directed) {
+			keep[i] = true
+			near.add(i, edges[i])
+		}
+	}
+	return keepEdges(edges, keep)
+}
+
 // bringBack adds edges of all to left until chunks have the least degree. Both
 // are in order, and left is part of all.
 func bringBack(all, left []mapmatched.Edge, opts *PruneOptions) []mapmatched.Edge {
+	near := newNeighbourhood(all, opts.Directed)
 	keep := make([]bool, len(all))
-	degree := map[string]int{}
-	count := func(e mapmatched.Edge) {
-		degree[e.From]++
-		if !opts.Directed {
-			degree[e.To]++
-		}
-	}
 	for i, at := 0, 0; i < len(all) && at < len(left); i++ {
 		if compareEdges(all[i], left[at]) == 0 {
 			keep[i] = true
-			count(all[i])
+			near.add(i, all[i])
 			at++
 		}
 	}
 	for _, i := range byWeight(all) {
-		e := all[i]
-		if !keep[i] && (degree[e.From] < opts.MinDegree || !opts.Directed && degree[e.To] < opts.MinDegree) {
+		if from, to := near.below(all[i], opts.MinDegree); !near.has(i) && (from || to) {
 			keep[i] = true
-			count(e)
+			near.add(i, all[i])
 		}
 	}
 	return keepEdges(all, keep)

@@ -34,7 +34,16 @@ func TestPrune(t *testing.T) {
 		// c, d and e lose all and get their shortest back, above a's limit.
 		{"least degree", "a b 1 knn\na c 2 knn\na d 3 knn\na e 4 knn\nd e 9 link", &PruneOptions{Mutual: []MutualRule{{"link", 1}}, MaxDegree: 1, MinDegree: 1}, "a b 1 knn\na c 2 knn\nd e 9 link"},
 		{"least degree after mutual", star, &PruneOptions{Mutual: []MutualRule{{"knn", 1}}, MinDegree: 1}, "a b 1 knn\na d 3 knn\na e 4 knn\nb c 1 link"},
-		{"all types side by side", "a b 1 knn\na b 1 link", &PruneOptions{MaxDegree: 1}, "a b 1 knn"},
+		{"types to one neighbour", "a b 1 knn\na b 1 link", &PruneOptions{MaxDegree: 1}, "a b 1 knn\na b 1 link"},
+		{"degree counts neighbours", "a b 1 knn\na b 1.5 link\na c 2 knn", &PruneOptions{MaxDegree: 2}, "a b 1 knn\na b 1.5 link\na c 2 knn"},
+		// The long a b link still joins neighbours; a c finds a full.
+		{"degree and a long parallel", "a b 1 knn\na b 9 link\na c 2 knn", &PruneOptions{MaxDegree: 1}, "a b 1 knn\na b 9 link"},
+		{"directed degree counts neighbours", "a b 1 knn\na b 2 link\na c 3 knn\na d 4 knn\nb a 5 knn", &PruneOptions{Directed: true, MaxDegree: 2}, "a b 1 knn\na b 2 link\na c 3 knn\nb a 5 knn"},
+		// Of a and b the two types to c and d are one neighbour each: a b comes back.
+		{"least degree counts neighbours", "a c 1 knn\na c 1 link\na b 9 knn\nb d 1 knn\nb d 1 link", &PruneOptions{Mutual: []MutualRule{{"knn", 1}}, MaxDegree: 3, MinDegree: 2}, "a b 9 knn\na c 1 knn\na c 1 link\nb d 1 knn\nb d 1 link"},
+		// a c and b c, knn, lose; c has its neighbours by link, so neither comes back.
+		{"least degree without further types", "a c 2 knn\nb c 2 knn\na d 1 knn\nb e 1 knn\na c 3 link\nb c 3 link", &PruneOptions{Mutual: []MutualRule{{"knn", 1}}, MinDegree: 2}, "a c 3 link\na d 1 knn\nb c 3 link\nb e 1 knn"},
+		{"least degree by the shortest type", "a b 1 knn\na b 2 link\nc d 1 knn\na d 0.5 knn", &PruneOptions{MaxDegree: 1, MinDegree: 1}, "a b 1 knn\na d 0.5 knn\nc d 1 knn"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			edges := edgesOf(t, c.edges)
@@ -123,6 +132,23 @@ func TestPruneMutualKNN(t *testing.T) {
 	}
 }
 
+// neighbourCounts returns how many neighbours each node has, by the edges that
+// leave it when they are directed.
+func neighbourCounts(edges []mapmatched.Edge, directed bool) map[string]int {
+	near := map[[2]string]bool{}
+	for _, e := range edges {
+		near[[2]string{e.From, e.To}] = true
+		if !directed {
+			near[[2]string{e.To, e.From}] = true
+		}
+	}
+	d := map[string]int{}
+	for pair := range near {
+		d[pair[0]]++
+	}
+	return d
+}
+
 func TestPruneDegrees(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for range 200 {
@@ -137,16 +163,22 @@ func TestPruneDegrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for id, d := range degrees(capped, "", directed) {
+		got := neighbourCounts(capped, directed)
+		for id, d := range got {
 			if d > most {
 				t.Fatalf("%s has degree %d, want at most %d", id, d, most)
+			}
+		}
+		for _, e := range u.Edges {
+			if !slices.Contains(capped, e) && got[e.From] < most && (directed || got[e.To] < most) {
+				t.Fatalf("edge %+v is missing", e)
 			}
 		}
 		back, err := Prune(u.Edges, &PruneOptions{Directed: directed, MaxDegree: most, MinDegree: least})
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, after := degrees(u.Edges, "", directed), degrees(back, "", directed)
+		before, after := neighbourCounts(u.Edges, directed), neighbourCounts(back, directed)
 		for id, d := range before {
 			if after[id] < min(d, least) {
 				t.Fatalf("%s has degree %d of %d, want at least %d", id, after[id], d, least)

@@ -38,14 +38,19 @@ type UnionOptions struct {
 type Joined struct {
 	Nodes []string          // of all sources, ascending
 	Edges []mapmatched.Edge // ascending by From, To and Type
+
+	// What became of the other edges of the sources.
+	Loops    int // from a chunk to itself
+	Repeated int // of the same ends and type as a shorter or equal one
+	Capped   int // above a cap
 }
 
 // Union joins graphs.
 //
 // The length of an edge is multiplied by the factors of its source and type. Of
 // the edges of one type between two chunks the shortest is kept; edges of
-// several types stay side by side (a distance uses the shortest), so caps and
-// statistics count each type for itself. An edge from a chunk to itself is left
+// several types stay side by side (a distance uses the shortest, and a graph file
+// keeps that one only), and a cap counts its own type. An edge from a chunk to itself is left
 // out.
 //
 // A cap holds for both ends: the edges of a type are gone through from the
@@ -64,6 +69,7 @@ func Union(sources []UnionSource, opts *UnionOptions) (*Joined, error) {
 		return nil, err
 	}
 	var edges []mapmatched.Edge
+	u := &Joined{}
 	nodes := map[string]bool{}
 	for i, s := range sources {
 		for j, id := range s.Nodes {
@@ -82,28 +88,28 @@ func Union(sources []UnionSource, opts *UnionOptions) (*Joined, error) {
 			if !opts.Directed && e.From > e.To {
 				e.From, e.To = e.To, e.From
 			}
-			if e.From != e.To {
-				edges = append(edges, e)
+			if e.From == e.To {
+				u.Loops++
+				continue
 			}
+			edges = append(edges, e)
 		}
 	}
-	u := &Joined{Nodes: make([]string, 0, len(nodes))}
+	u.Nodes = make([]string, 0, len(nodes))
 	for id := range nodes {
 		u.Nodes = append(u.Nodes, id)
 	}
 	slices.Sort(u.Nodes)
 
 	slices.SortFunc(edges, func(a, b mapmatched.Edge) int { return cmp.Or(compareEdges(a, b), cmp.Compare(a.Weight, b.Weight)) })
+	all := len(edges)
 	edges = slices.CompactFunc(edges, func(a, b mapmatched.Edge) bool { return compareEdges(a, b) == 0 })
-	if len(opts.Caps) > 0 {
-		edges = capEdges(edges, opts.Directed, func(e mapmatched.Edge) (room int, class string) {
-			if most, capped := opts.Caps[e.Type]; capped {
-				return most, string(e.Type)
-			}
-			return len(edges), string(e.Type)
-		})
-	}
+	u.Repeated = all - len(edges)
 	u.Edges = edges
+	if len(opts.Caps) > 0 {
+		u.Edges = capTypes(edges, opts)
+		u.Capped = len(edges) - len(u.Edges)
+	}
 	return u, nil
 }
 
@@ -179,23 +185,25 @@ func compareEdges(a, b mapmatched.Edge) int {
 	return cmp.Or(strings.Compare(a.From, b.From), strings.Compare(a.To, b.To), strings.Compare(string(a.Type), string(b.Type)))
 }
 
-// capEdges keeps, of edges in the order of compareEdges, those for which both
-// ends have room, the shortest first. rule returns how many edges of the class
-// that an edge belongs to a node has room for.
-func capEdges(edges []mapmatched.Edge, directed bool, rule func(mapmatched.Edge) (room int, class string)) []mapmatched.Edge {
-	type end struct{ id, class string }
+// capTypes keeps, of edges in the order of compareEdges, those for which both
+// ends have room below the cap of the type, the shortest first.
+func capTypes(edges []mapmatched.Edge, opts *UnionOptions) []mapmatched.Edge {
+	type end struct {
+		id   string
+		kind mapmatched.EdgeType
+	}
 	used := map[end]int{}
 	keep := make([]bool, len(edges))
 	for _, i := range byWeight(edges) {
 		e := edges[i]
-		room, class := rule(e)
-		from, to := end{e.From, class}, end{e.To, class}
-		if used[from] >= room || !directed && used[to] >= room {
+		most, capped := opts.Caps[e.Type]
+		from, to := end{e.From, e.Type}, end{e.To, e.Type}
+		if capped && (used[from] >= most || !opts.Directed && used[to] >= most) {
 			continue
 		}
 		keep[i] = true
 		used[from]++
-		if !directed {
+		if !opts.Directed {
 			used[to]++
 		}
 	}

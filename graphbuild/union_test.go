@@ -157,11 +157,11 @@ func randomEdges(r *rand.Rand, nodes, n int) []mapmatched.Edge {
 	return edges
 }
 
-// degrees counts the edges of a type, "" for all, that belong to each node.
+// degrees counts the edges of a type that belong to each node.
 func degrees(edges []mapmatched.Edge, kind mapmatched.EdgeType, directed bool) map[string]int {
 	d := map[string]int{}
 	for _, e := range edges {
-		if kind != "" && e.Type != kind {
+		if e.Type != kind {
 			continue
 		}
 		d[e.From]++
@@ -209,6 +209,9 @@ func TestUnionCaps(t *testing.T) {
 		}
 		if !reflect.DeepEqual(u, again) {
 			t.Fatal("the order of the edges matters")
+		}
+		if u.Loops+u.Repeated+u.Capped+len(u.Edges) != len(edges) || u.Capped != len(free.Edges)-len(u.Edges) {
+			t.Fatalf("%d loops, %d repeated, %d capped and %d left of %d edges", u.Loops, u.Repeated, u.Capped, len(u.Edges), len(edges))
 		}
 	}
 }

@@ -72,6 +72,12 @@ type Query struct {
 	Vector []float32 // their embedding, nil when the caller has none
 	Answer string    // the assistant's last reply, "" when the caller has none
 	Alpha  *float64  // overrides fusion.alpha for this turn, in [0, 1]; nil does not
+	// History has the questions from before the first turn, oldest first, for a
+	// conversation that began elsewhere; nil means none. They come before those
+	// of the conversation in what the arms get, with gaps in the path, and are
+	// neither decoded nor counted as turns. A caller that has them gives them
+	// with every turn: they are not remembered.
+	History []string
 }
 
 // Answer is the answer to a turn. Beside the result of the decoder it has what

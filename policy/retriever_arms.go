@@ -25,6 +25,10 @@ const PartSameCluster = "same_cluster"
 
 // candidates finds the candidates of the turn under way.
 func (r *Retriever) candidates(ctx context.Context, q mapmatched.Query, limit int) ([]mapmatched.Candidate, error) {
+	if before := r.turn.query.History; len(before) > 0 {
+		q.History = slices.Concat(before, q.History)
+		q.Path = slices.Concat(make([]string, len(before)), q.Path)
+	}
 	r.turn.asked = q
 	found, err := r.search(ctx, q, limit)
 	if err != nil || r.policy.Clustering.Stage != StageActive {
@@ -63,7 +67,7 @@ func (r *Retriever) search(ctx context.Context, q mapmatched.Query, limit int) (
 		return r.fused(ctx, t, r.parts.Arms, q, limit, "")
 	}
 	most := limit
-	if q.Turn > 0 { // its scores are compared with those of other lists
+	if len(q.History) > 0 { // its scores are compared with those of other lists
 		most = max(limit, DefaultArmLimit)
 	}
 	raw, err := r.fused(ctx, t, r.parts.Arms, q, most, "")
@@ -96,7 +100,9 @@ func (r *Retriever) gate(q mapmatched.Query, raw []mapmatched.Candidate) (GateRe
 		normalized[i] *= p.Decode.EmissionWeight
 	}
 	features := NewGateFeatures(q.Text, r.parts.Analyze, r.parts.IDF, mapmatched.EmissionEntropy(normalized))
-	return p.Arms.Gate.Evaluate(q.Turn, features)
+	gate, err := p.Arms.Gate.Evaluate(len(q.History), features)
+	gate.Turn = q.Turn
+	return gate, err
 }
 
 // contextual fuses the lists of the context arms behind the gate g:

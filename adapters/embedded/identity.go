@@ -17,7 +17,9 @@ type VectorIdentity struct {
 }
 
 // Differences lists the fields in which v differs from want, each as "field is
-// x, wanted y". None means equal.
+// x, wanted y". None means equal. Where both have the same revision of one
+// provider, the name of the model is no difference: it was called something
+// else, as when its directory was moved.
 func (v VectorIdentity) Differences(want VectorIdentity) []string {
 	var diff []string
 	add := func(field string, got, wanted any) {
@@ -26,7 +28,9 @@ func (v VectorIdentity) Differences(want VectorIdentity) []string {
 		}
 	}
 	add("provider", v.Provider, want.Provider)
-	add("model", v.Model, want.Model)
+	if v.Revision == "" || v.Revision != want.Revision || v.Provider != want.Provider {
+		add("model", v.Model, want.Model)
+	}
 	add("revision", v.Revision, want.Revision)
 	add("dimension", v.Dimension, want.Dimension)
 	add("normalization", v.Normalization, want.Normalization)

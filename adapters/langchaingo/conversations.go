@@ -31,7 +31,7 @@ const (
 	MetaTrace        = "mmplug_trace"        // string: what Conversations.Step takes
 	MetaRestarted    = "mmplug_restarted"    // true on the first turn of a conversation whose session was evicted; absent otherwise
 	MetaChunkID      = "mmplug_chunk_id"     // string
-	MetaRank         = "mmplug_rank"         // int: place in the decoder's ranking, from 1; the decoded chunk is 1
+	MetaRank         = "mmplug_rank"         // int: place in the ranking, from 1; the decoded chunk is 1 unless an Asker reranks
 	MetaPosition     = "mmplug_position"     // int: place in the provider's order, from 1
 	MetaScore        = "mmplug_score"        // float64: raw score of the provider
 	MetaPathScore    = "mmplug_path_score"   // float64: score of the best path that ends in the chunk
@@ -43,6 +43,12 @@ const (
 type ConversationOptions struct {
 	// Session sets the sessions; nil means the defaults.
 	Session *mapmatched.Config
+	// New begins a conversation that something else than a bare session
+	// conducts, such as a policy with its fusion, context arms and reranker.
+	// Provider, graph and Session are then its business and must be nil here.
+	// It is called while other conversations wait and should be quick. nil
+	// means a session over provider and graph.
+	New func(ctx context.Context, conversation string) (Asker, error)
 	// MaxConversations is how many sessions are kept, at least 1. Beyond it
 	// the one that was used least recently is evicted, and its conversation
 	// starts anew when it goes on. 0 means DefaultMaxConversations.
@@ -50,15 +56,20 @@ type ConversationOptions struct {
 	// MaxDocuments is how many documents a turn returns, at least 1, the best
 	// of the decoder's ranking. 0 means DefaultMaxDocuments.
 	MaxDocuments int
-	// History returns the questions of a conversation before the one that is
-	// asked, oldest first, for a session that has no turns yet, as when the
-	// process was restarted or the session evicted. They come before the
+	// History returns the turns of a conversation before the question that is
+	// asked, oldest first; see TurnsFromHistory and TurnsFromMemory. nil means
+	// none.
+	//
+	// It is called for a session that has no turns yet, as when the process
+	// was restarted or the session evicted. The questions come before the
 	// session's own in Query.History, with gaps in Query.Path; they are not
-	// decoded. A last one that is the question itself is left out. See
-	// QuestionsFromHistory and QuestionsFromMemory. nil means none.
-	History func(ctx context.Context, conversation string) ([]string, error)
+	// decoded. A last one that is the question itself, without an answer, is
+	// left out. An AnswerAsker gets the last answer, for which History is
+	// called at every turn.
+	History func(ctx context.Context, conversation string) ([]Turn, error)
 	// Evicted is called for every session that is evicted, with the number of
-	// turns that it answered.
+	// turns that it answered. From then on the MetaTrace of its documents leads
+	// nowhere; a program that wants the trace keeps it at every turn.
 	Evicted func(conversation string, turns int)
 	// Callbacks are told of every retrieval, failed ones too, as in
 	// ProviderOptions.
@@ -87,25 +98,31 @@ type conversation struct {
 	session *session // nil once evicted
 }
 
-// session is a mapmatched.Session with what came before it.
+// session is a conversation under way.
 type session struct {
-	*mapmatched.Session
-	number    int          // in order of start, from 1
-	restarted bool         // an earlier session of the conversation was evicted
-	turns     atomic.Int64 // answered so far; Session.Turns waits for the turn in progress
+	ask       func(ctx context.Context, text string) (*mapmatched.Result, error)
+	decoder   *mapmatched.Session // nil when the Asker shows none
+	number    int                 // in order of start, from 1
+	restarted bool                // an earlier session of the conversation was evicted
+	turns     atomic.Int64        // answered so far; Session.Turns waits for the turn in progress
 }
 
 // NewConversations returns a retriever over a provider and a graph. The graph
 // may be nil when the transition weight is 0. Candidates need texts: the
-// provider's, or what it returns as a mapmatched.ChunkFetcher.
+// provider's, or what it returns as a mapmatched.ChunkFetcher. With
+// ConversationOptions.New both are nil.
 func NewConversations(provider mapmatched.CandidateProvider, graph mapmatched.CorpusGraph, opts *ConversationOptions) (*Conversations, error) {
 	c := &Conversations{provider: provider, graph: graph, byID: map[string]*list.Element{}, recent: list.New()}
 	if opts != nil {
 		c.opts = *opts
 	}
 	var faults []error
-	if provider == nil {
+	bare := c.opts.New == nil
+	if bare && provider == nil {
 		faults = append(faults, errors.New("no provider"))
+	}
+	if !bare && (provider != nil || graph != nil || c.opts.Session != nil) {
+		faults = append(faults, fmt.Errorf("%w: New begins the conversations, so provider, graph and Session have no effect; give them to what New makes", mapmatched.ErrInvalidConfig))
 	}
 	count := func(name string, value *int, standard int) {
 		if *value < 0 {
@@ -116,8 +133,10 @@ func NewConversations(provider mapmatched.CandidateProvider, graph mapmatched.Co
 	}
 	count("MaxConversations", &c.opts.MaxConversations, DefaultMaxConversations)
 	count("MaxDocuments", &c.opts.MaxDocuments, DefaultMaxDocuments)
-	if _, err := mapmatched.NewSession(provider, graph, c.opts.Session); err != nil {
-		faults = append(faults, err)
+	if bare {
+		if _, err := mapmatched.NewSession(provider, graph, c.opts.Session); err != nil {
+			faults = append(faults, err)
+		}
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fail("new conversations", mapmatched.KindInvalid, "%w", err)
@@ -137,10 +156,13 @@ func WithConversation(ctx context.Context, id string) context.Context {
 // context, see [WithConversation]. Without one it is an error: conversations
 // are never mixed.
 //
-// The documents are the head of the decoder's ranking, the decoded chunk first.
+// The documents are the head of the ranking, which without an Asker of one's
+// own is the decoder's, the decoded chunk first.
 // A document's Score is the posterior of its chunk, in [0, 1]; the keys Meta…
 // of its metadata say the rest. A turn without candidates has no documents and
-// no error. A turn that fails leaves the conversation as it was.
+// no error. A turn that fails leaves the conversation as it was; one that is
+// answered counts, so that a chain whose model fails afterwards and that is run
+// again has asked two turns of the same words.
 func (c *Conversations) GetRelevantDocuments(ctx context.Context, query string) ([]schema.Document, error) {
 	id, _ := ctx.Value(conversationKey{}).(string)
 	return c.retrieve(ctx, id, query)
@@ -165,24 +187,27 @@ func (c *Conversations) retrieve(ctx context.Context, id, query string) ([]schem
 		if id == "" {
 			return nil, fail("retrieve", mapmatched.KindInvalid, "the context names no conversation; use WithConversation or Conversations.Retriever")
 		}
-		s, err := c.session(id)
+		s, err := c.session(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		result, err := s.Ask(ctx, mapmatched.Query{Text: query})
+		result, err := s.ask(ctx, query)
 		if err != nil {
 			return nil, failed(ctx, "retrieve", fmt.Sprintf("conversation %q", id), err)
 		}
 		s.turns.Add(1)
-		return c.documents(id, s, result), nil
+		return c.documents(id, s, result)
 	})
 }
 
 // documents makes documents of a result.
-func (c *Conversations) documents(id string, s *session, r *mapmatched.Result) []schema.Document {
+func (c *Conversations) documents(id string, s *session, r *mapmatched.Result) ([]schema.Document, error) {
 	documents := make([]schema.Document, min(len(r.Ranking), c.opts.MaxDocuments))
 	for i := range documents {
 		x := &r.Ranking[i]
+		if x.Text == "" {
+			return nil, fail("retrieve", mapmatched.KindInvalid, "conversation %q: turn %d: chunk %q has no text for the chain to read: let the providers of its Asker return texts", id, r.Turn, x.ChunkID)
+		}
 		metadata := maps.Clone(x.Metadata)
 		if metadata == nil {
 			metadata = map[string]any{}
@@ -203,11 +228,33 @@ func (c *Conversations) documents(id string, s *session, r *mapmatched.Result) [
 		}
 		documents[i] = schema.Document{PageContent: x.Text, Metadata: metadata, Score: float32(x.Posterior)}
 	}
-	return documents
+	return documents, nil
+}
+
+// begin starts a conversation.
+func (c *Conversations) begin(ctx context.Context, id string) (*session, error) {
+	if c.opts.New == nil {
+		inner, err := mapmatched.NewSession(&remembering{c.provider, id, c.opts.History, nil}, c.graph, c.opts.Session)
+		if err != nil {
+			return nil, err
+		}
+		return &session{decoder: inner, ask: func(ctx context.Context, text string) (*mapmatched.Result, error) {
+			return inner.Ask(ctx, mapmatched.Query{Text: text})
+		}}, nil
+	}
+	asker, err := c.opts.New(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if asker == nil {
+		return nil, errors.New("New returned no Asker and no error")
+	}
+	inner := &asking{Asker: asker, id: id, history: c.opts.History, lock: make(chan struct{}, 1)}
+	return &session{decoder: sessionOf(asker), ask: inner.ask}, nil
 }
 
 // session finds the session of a conversation or starts one.
-func (c *Conversations) session(id string) (*session, error) {
+func (c *Conversations) session(ctx context.Context, id string) (*session, error) {
 	c.mu.Lock()
 	at, known := c.byID[id]
 	if known {
@@ -217,13 +264,13 @@ func (c *Conversations) session(id string) (*session, error) {
 			return s, nil
 		}
 	}
-	inner, err := mapmatched.NewSession(&remembering{c.provider, id, c.opts.History, nil}, c.graph, c.opts.Session)
+	s, err := c.begin(ctx, id)
 	if err != nil {
 		c.mu.Unlock()
-		return nil, fail("retrieve", mapmatched.KindInvalid, "conversation %q: %w", id, err)
+		return nil, failed(ctx, "retrieve", fmt.Sprintf("conversation %q: cannot begin", id), err)
 	}
 	c.started++
-	s := &session{Session: inner, number: c.started, restarted: known}
+	s.number, s.restarted = c.started, known
 	if known {
 		at.Value.(*conversation).session = s
 	} else {
@@ -259,14 +306,14 @@ func (c *Conversations) evict() (evicted *session, of string) {
 	return evicted, of
 }
 
-// Session returns the session of a conversation, nil when there is none now.
-// It does not count as use.
+// Session returns the session of a conversation, nil when there is none now or
+// its Asker shows none. It does not count as use.
 func (c *Conversations) Session(id string) *mapmatched.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at, known := c.byID[id]; known {
 		if s := at.Value.(*conversation).session; s != nil {
-			return s.Session
+			return s.decoder
 		}
 	}
 	return nil
@@ -314,7 +361,10 @@ func (c *Conversations) Step(trace string) (mapmatched.TraceStep, error) {
 	if s == nil || s.number != number {
 		return step, fail("trace", mapmatched.KindNotFound, "the session of trace %q is gone; keep more conversations, or the trace itself", trace)
 	}
-	steps := s.Trace().Steps
+	if s.decoder == nil {
+		return step, fail("trace", mapmatched.KindNotFound, "trace %q: the Asker of the conversation shows no session; give it a method Session", trace)
+	}
+	steps := s.decoder.Trace().Steps
 	if turn < 0 || turn >= len(steps) {
 		return step, fail("trace", mapmatched.KindNotFound, "trace %q: the session has %d turns", trace, len(steps))
 	}
@@ -327,21 +377,18 @@ func (c *Conversations) Step(trace string) (mapmatched.TraceStep, error) {
 type remembering struct {
 	provider mapmatched.CandidateProvider
 	id       string
-	history  func(context.Context, string) ([]string, error)
+	history  func(context.Context, string) ([]Turn, error)
 	before   []string
 }
 
 // Candidates implements mapmatched.CandidateProvider.
 func (r *remembering) Candidates(ctx context.Context, q mapmatched.Query, limit int) ([]mapmatched.Candidate, error) {
 	if r.history != nil && q.Turn == 0 {
-		before, err := r.history(ctx, r.id)
+		before, err := earlier(ctx, r.history, r.id, q.Text)
 		if err != nil {
-			return nil, fmt.Errorf("history: %w", err)
+			return nil, err
 		}
-		if last := len(before) - 1; last >= 0 && before[last] == q.Text {
-			before = before[:last]
-		}
-		r.before = slices.Clone(before)
+		r.before = questions(before)
 	}
 	if n := len(r.before); n > 0 {
 		q.Turn += n

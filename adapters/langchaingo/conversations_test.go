@@ -288,10 +288,10 @@ func TestEviction(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	p := &pages{}
-	before := []string{"tokens first", "renew then"}
+	before := []langchaingo.Turn{{Question: "tokens first", Answer: "an hour"}, {Question: "renew then"}}
 	var asked []string
 	var broken error
-	c := conversations(t, p, &langchaingo.ConversationOptions{History: func(_ context.Context, id string) ([]string, error) {
+	c := conversations(t, p, &langchaingo.ConversationOptions{History: func(_ context.Context, id string) ([]langchaingo.Turn, error) {
 		asked = append(asked, id)
 		return before, broken
 	}})
@@ -315,8 +315,15 @@ func TestHistory(t *testing.T) {
 	if !slices.Equal(asked, []string{"alice", "alice"}) {
 		t.Errorf("history asked for %q, want twice: for the turn that failed and the first", asked)
 	}
+	// The same words as in the last turn, which was answered, are a new question.
+	before = []langchaingo.Turn{{Question: "renew it", Answer: "send a link"}}
+	p.queries = nil
+	first(t.Context(), t, c.Retriever("carol"), "renew it")
+	if q := p.queries[0]; !slices.Equal(q.History, []string{"renew it"}) {
+		t.Errorf("query %+v, want the answered question in its history", q)
+	}
 	// The chat history has the question already.
-	before = []string{"tokens first", "renew it"}
+	before = []langchaingo.Turn{{Question: "tokens first"}, {Question: "renew it"}}
 	p.queries = nil
 	first(t.Context(), t, c.Retriever("bob"), "renew it")
 	if q := p.queries[0]; !slices.Equal(q.History, []string{"tokens first"}) || q.Turn != 1 {
@@ -324,29 +331,30 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-func TestQuestions(t *testing.T) {
+func TestTurns(t *testing.T) {
 	ctx := t.Context()
 	h := memory.NewChatMessageHistory(memory.WithPreviousMessages([]llms.ChatMessage{
-		llms.SystemChatMessage{Content: "be kind"}, llms.HumanChatMessage{Content: "one?"}, llms.AIChatMessage{Content: "yes"}, llms.HumanChatMessage{Content: "two?"},
+		llms.SystemChatMessage{Content: "be kind"}, llms.AIChatMessage{Content: "hello"}, llms.HumanChatMessage{Content: "one?"}, llms.AIChatMessage{Content: "yes"},
+		llms.AIChatMessage{Content: "surely"}, llms.AIChatMessage{}, llms.HumanChatMessage{Content: "two?"},
 	}))
-	want := []string{"one?", "two?"}
-	if got, err := langchaingo.QuestionsFromHistory(ctx, h); err != nil || !slices.Equal(got, want) {
-		t.Errorf("questions %q, error %v", got, err)
+	want := []langchaingo.Turn{{Question: "one?", Answer: "yes\nsurely"}, {Question: "two?"}}
+	if got, err := langchaingo.TurnsFromHistory(ctx, h); err != nil || !slices.Equal(got, want) {
+		t.Errorf("turns %q, error %v", got, err)
 	}
 	for _, m := range []schema.Memory{
 		memory.NewConversationBuffer(memory.WithChatHistory(h), memory.WithReturnMessages(true)),
 		memory.NewConversationWindowBuffer(5, memory.WithChatHistory(h), memory.WithReturnMessages(true)),
 	} {
-		if got, err := langchaingo.QuestionsFromMemory(ctx, m); err != nil || !slices.Equal(got, want) {
-			t.Errorf("questions %q, error %v", got, err)
+		if got, err := langchaingo.TurnsFromMemory(ctx, m); err != nil || !slices.Equal(got, want) {
+			t.Errorf("turns %q, error %v", got, err)
 		}
 	}
-	if _, err := langchaingo.QuestionsFromMemory(ctx, memory.NewConversationBuffer(memory.WithChatHistory(h))); err == nil || !strings.Contains(err.Error(), "set ReturnMessages") {
+	if _, err := langchaingo.TurnsFromMemory(ctx, memory.NewConversationBuffer(memory.WithChatHistory(h))); err == nil || !strings.Contains(err.Error(), "set ReturnMessages") {
 		t.Errorf("error %v of a memory that is one text", err)
 	}
 	for _, m := range []schema.Memory{memory.NewSimple(), memory.NewConversationBuffer()} {
-		if got, err := langchaingo.QuestionsFromMemory(ctx, m); err != nil || len(got) != 0 {
-			t.Errorf("questions %q, error %v of an empty memory", got, err)
+		if got, err := langchaingo.TurnsFromMemory(ctx, m); err != nil || len(got) != 0 {
+			t.Errorf("turns %q, error %v of an empty memory", got, err)
 		}
 	}
 }
@@ -456,8 +464,8 @@ func TestInsideChains(t *testing.T) {
 	t.Run("ConversationalRetrievalQA", func(t *testing.T) {
 		buffer := memory.NewConversationBuffer(memory.WithReturnMessages(true))
 		p := &pages{}
-		c := conversations(t, p, &langchaingo.ConversationOptions{History: func(ctx context.Context, _ string) ([]string, error) {
-			return langchaingo.QuestionsFromMemory(ctx, buffer)
+		c := conversations(t, p, &langchaingo.ConversationOptions{History: func(ctx context.Context, _ string) ([]langchaingo.Turn, error) {
+			return langchaingo.TurnsFromMemory(ctx, buffer)
 		}})
 		model := &reader{}
 		chain := chains.NewConversationalRetrievalQAFromLLM(model, c, buffer)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 
 	"github.com/tmc/langchaingo/embeddings"
@@ -37,6 +36,7 @@ func init() {
 				{Name: "insecure", Usage: "openai: true sends the API key without TLS to another machine", Default: "false"},
 				{Name: "server", Usage: "ollama: where the service is", Default: ollamaURL},
 				{Name: "batch_size", Usage: "texts of one call, 1 to 2048", Default: fmt.Sprint(DefaultBatchSize)},
+				{Name: "revision", Usage: "what the service runs, as you call it; stored with the vectors, which are refused under another"},
 				{Name: "query", Usage: "true embeds every text as a query", Default: "false"},
 			},
 		},
@@ -46,6 +46,7 @@ func init() {
 
 func openEmbedder(_ context.Context, at registry.Location, p *registry.Params) (mapmatched.Embedder, error) {
 	model := p.String("model", "")
+	_ = p.String("revision", "") // for those who store vectors; the service has no say
 	opts := &EmbedderOptions{BatchSize: p.Int("batch_size", DefaultBatchSize, 1, 2048), Query: p.Bool("query", false)}
 	service, err := at.File()
 	if err != nil {
@@ -96,30 +97,11 @@ func openOpenAI(model string, p *registry.Params) (embeddings.EmbedderClient, er
 		token = "none" // the client refuses an empty one; keyless takes it out again
 	}
 	client, err := openai.New(openai.WithToken(token), openai.WithModel(model), openai.WithEmbeddingModel(model),
-		openai.WithBaseURL(base), openai.WithOrganization(""), openai.WithHTTPClient(doer{keyless: key == ""}))
+		openai.WithBaseURL(base), openai.WithOrganization(""), openai.WithHTTPClient(newDoer(key == "")))
 	if err != nil {
 		return nil, fail("open", mapmatched.KindInvalid, "%w", err)
 	}
 	return client, nil
-}
-
-// doer sends the requests of the OpenAI client.
-type doer struct{ keyless bool }
-
-// Do implements the interface that the client asks for.
-func (d doer) Do(r *http.Request) (*http.Response, error) {
-	if d.keyless {
-		r.Header.Del("Authorization")
-	}
-	reply, err := http.DefaultClient.Do(r)
-	if err != nil || reply.StatusCode != http.StatusUnauthorized && reply.StatusCode != http.StatusForbidden {
-		return reply, err
-	}
-	hint := "the API key is wrong or has no right to the model"
-	if d.keyless {
-		hint = "it wants an API key; name the variable that has it in api_key_env"
-	}
-	return nil, errors.Join(fail("embed", mapmatched.KindUnauthenticated, "HTTP status %d: %s", reply.StatusCode, hint), reply.Body.Close())
 }
 
 func openOllama(model string, p *registry.Params) (embeddings.EmbedderClient, error) {
@@ -133,7 +115,7 @@ func openOllama(model string, p *registry.Params) (embeddings.EmbedderClient, er
 	if _, err := serviceURL("server", server); err != nil { // the client ends the program on a bad one
 		return nil, err
 	}
-	client, err := ollama.New(ollama.WithModel(model), ollama.WithServerURL(server))
+	client, err := ollama.New(ollama.WithModel(model), ollama.WithServerURL(server), ollama.WithHTTPClient(newClient(true)))
 	if err != nil {
 		return nil, fail("open", mapmatched.KindInvalid, "%w", err)
 	}

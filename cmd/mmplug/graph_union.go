@@ -46,9 +46,11 @@ also be a list of edges (.csv, .tsv, .jsonl, or node-link .json).
 
 Lengths are multiplied by the factors of --weight and --factors; a factor above 1
 makes edges count for less. --cap keeps at most so many edges of a type at a
-chunk, in total, the shortest first, and so does --max-degree for all types
-together. --mutual keeps an edge of a type only if it is among the shortest (10,
-or as many as given) at both ends. --min-degree gives chunks removed edges back.
+chunk, in total, the shortest first. --max-degree keeps at most so many
+neighbours of a chunk, whatever types of edges join them. --mutual keeps an edge
+of a type only if it is among the shortest (10, or as many as given) at both
+ends. --min-degree gives chunks with fewer neighbours removed edges back. A graph
+file has one edge between two chunks: the shortest of all types that are left.
 With --vectors and --ids, chunks without any edge are joined to the chunk with
 the nearest vector. Chunks that stay without an edge are reported.`,
 		Example: `  mmplug graph union docs.idx knn.mmg --weight knn=4 --cap knn=5 --out g.mmg
@@ -67,8 +69,8 @@ the nearest vector. Chunks that stay without an edge are reported.`,
 	f.Float64SliceVar(&u.factors, "factors", nil, "factor for the lengths of each graph, in order")
 	f.StringArrayVar(&u.caps, "cap", nil, "TYPE=N edges of a type that a chunk keeps; may repeat")
 	f.StringArrayVar(&u.mutual, "mutual", nil, "TYPE or TYPE=K: keep edges that are among the K shortest at both ends; may repeat")
-	f.IntVar(&u.maxDegree, "max-degree", 0, "edges that a chunk keeps, 0 for no limit")
-	f.IntVar(&u.minDegree, "min-degree", 0, "edges that a chunk gets back when pruning leaves it fewer")
+	f.IntVar(&u.maxDegree, "max-degree", 0, "neighbours that a chunk keeps, 0 for no limit")
+	f.IntVar(&u.minDegree, "min-degree", 0, "neighbours that a chunk gets back when pruning leaves it fewer")
 	f.Float64Var(&u.maximum, "maximum-distance", 0, "where distances are clamped; 0 means the greatest of the graphs")
 	f.StringVar(&u.vectors, "vectors", "", "vectors to join chunks without edges by (.npy)")
 	f.StringVar(&u.ids, "ids", "", "chunk IDs of the vectors, one a line")
@@ -160,9 +162,13 @@ type unionReport struct {
 	Graph string `json:"graph"`
 	*graphbuild.WrittenGraph
 	Sources  []unionSource `json:"sources"`
+	Loops    int           `json:"loops"`          // edges from a chunk to itself
+	Repeated int           `json:"repeated_edges"` // of the same ends and type as a shorter one
+	Capped   int           `json:"capped_edges"`
 	Joined   int           `json:"edges_before_pruning"`
 	Pruned   int           `json:"edges_after_pruning"`
 	ByVector int           `json:"edges_by_vector"`
+	Parallel int           `json:"parallel_edges"` // of the same ends as a shorter one of another type
 	Isolated []string      `json:"isolated"`
 }
 
@@ -208,6 +214,7 @@ func (u *graphUnion) run(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
+	report.Loops, report.Repeated, report.Capped = joined.Loops, joined.Repeated, joined.Capped
 	report.Joined, report.Pruned = len(joined.Edges), len(edges)
 	isolated := graphbuild.Isolated(joined.Nodes, edges)
 	if u.vectors != "" && len(isolated) > 0 {
@@ -235,6 +242,7 @@ func (u *graphUnion) run(ctx context.Context, std stdio, args []string) error {
 	if err != nil {
 		return err
 	}
+	report.Parallel = len(edges) - report.Edges
 	if u.asJSON {
 		return writeJSON(std.out, report)
 	}
@@ -316,13 +324,7 @@ func (r *unionReport) print(w io.Writer) error {
 		}
 	}
 	line := fmt.Sprintf("%s: %s, %s", r.Graph, count(r.Nodes, "chunk", "chunks"), count(r.Edges, "edge", "edges"))
-	if r.Joined != r.Pruned {
-		line += fmt.Sprintf(", %d pruned", r.Joined-r.Pruned)
-	}
-	if r.ByVector > 0 {
-		line += fmt.Sprintf(", %d made by nearest vector", r.ByVector)
-	}
-	line += fmt.Sprintf("\ndistances by %s: %s\n", r.Distances.Method, r.Distances.Reason)
+	line += r.account() + fmt.Sprintf("\ndistances by %s: %s\n", r.Distances.Method, r.Distances.Reason)
 	if n := len(r.Isolated); n > 0 {
 		const most = 5
 		names := make([]string, 0, most)
@@ -337,6 +339,31 @@ func (r *unionReport) print(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, line)
 	return err
+}
+
+// account says what became of the edges that were read, if anything did. It
+// adds up: those in, less and plus the others, are those of the graph.
+func (r *unionReport) account() string {
+	read := 0
+	for _, s := range r.Sources {
+		read += s.Edges
+	}
+	var parts []string
+	part := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	part(r.Loops, "from a chunk to itself")
+	part(r.Repeated, "repeated")
+	part(r.Capped, "over a cap")
+	part(r.Joined-r.Pruned, "pruned")
+	part(r.Parallel, "beside a shorter one of another type")
+	part(r.ByVector, "made by nearest vector")
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n%s in: %s", count(read, "edge", "edges"), strings.Join(parts, ", "))
 }
 
 // readGraph reads a graph of any kind: a list of edges, or what openGraph

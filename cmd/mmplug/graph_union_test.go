@@ -42,7 +42,7 @@ func TestGraphUnion(t *testing.T) {
 	}
 	for _, want := range []string{
 		at("structure.csv") + ": 3 chunks, 2 edges\n" + at("near.jsonl") + ": 4 chunks, 3 edges\n" + at("alone.json") + ": 2 chunks, 0 edges\n",
-		at("g.mmg") + ": 6 chunks, 4 edges\n", "\n2 chunks without any edge: e, f\n",
+		at("g.mmg") + ": 6 chunks, 4 edges\n5 edges in: 1 over a cap\ndistances by ", "\n2 chunks without any edge: e, f\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("output\n%slacks %q", out, want)
@@ -86,8 +86,49 @@ func TestGraphUnion(t *testing.T) {
 
 	// An index has a graph, too.
 	out = fine(t, "", "graph", "union", handbookIdx(t), "--max-degree", "4", "--min-degree", "1", "--out", at("handbook.mmg"))
-	if !strings.Contains(out, "pruned\n") || strings.Contains(out, "without any edge") {
+	if !strings.Contains(out, " pruned") || strings.Contains(out, "without any edge") {
 		t.Errorf("output\n%s", out)
+	}
+}
+
+// Degrees count the neighbours of the graph that is written, which has one edge
+// between two chunks, and the report accounts for every edge.
+func TestGraphUnionParallelTypes(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "g.csv"), filepath.Join(dir, "g.mmg")
+	for _, c := range []struct {
+		name, edges string
+		args        []string
+		want, said  string
+	}{
+		{
+			"max degree", "a,b,1,knn\na,b,1.5,link\na,c,2,knn\n", []string{"--max-degree", "2"},
+			"a b 1 knn\na c 2 knn\n", ": 3 chunks, 2 edges\n3 edges in: 1 beside a shorter one of another type\n",
+		},
+		{
+			"pruned and parallel", "a,b,1,knn\na,b,1.5,link\na,c,2,knn\n", []string{"--max-degree", "1"},
+			"a b 1 knn\n", ": 3 chunks, 1 edge\n3 edges in: 1 pruned, 1 beside a shorter one of another type\n",
+		},
+		{
+			"min degree", "a,c,1,knn\na,c,1,link\na,b,9,knn\nb,d,1,knn\nb,d,1,link\n", []string{"--max-degree", "3", "--mutual", "knn=1", "--min-degree", "2"},
+			"a b 9 knn\na c 1 knn\nb d 1 knn\n", ": 4 chunks, 3 edges\n5 edges in: 2 beside a shorter one of another type\n",
+		},
+		{
+			"all", "a,a,1,knn\na,b,2,knn\nb,a,1,knn\na,b,3,link\na,c,4,knn\nb,c,5,link\nc,d,6,link\n", []string{"--cap", "knn=1", "--max-degree", "1"},
+			"a b 1 knn\nc d 6 link\n", ": 4 chunks, 2 edges\n7 edges in: 1 from a chunk to itself, 1 repeated, 1 over a cap, 1 pruned, 1 beside a shorter one of another type\n",
+		},
+		{"nothing to tell", "a,b,1,knn\n", nil, "a b 1 knn\n", ": 2 chunks, 1 edge\ndistances by "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			put(t, in, "source,target,distance,type\n"+c.edges)
+			said := fine(t, "", append([]string{"graph", "union", in, "--out", out}, c.args...)...)
+			if got := export(t, out); got != c.want {
+				t.Errorf("edges\n%swant\n%s", got, c.want)
+			}
+			if !strings.Contains(said, out+c.said) {
+				t.Errorf("output\n%slacks %q", said, c.said)
+			}
+		})
 	}
 }
 

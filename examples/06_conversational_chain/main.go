@@ -46,8 +46,8 @@ func run(ctx context.Context, w io.Writer) error {
 	conversations, err := langchaingo.NewConversations(provider, graph, &langchaingo.ConversationOptions{
 		MaxDocuments: 1,
 		// After a restart the memory still knows what was asked.
-		History: func(ctx context.Context, id string) ([]string, error) {
-			return langchaingo.QuestionsFromMemory(ctx, memories[id])
+		History: func(ctx context.Context, id string) ([]langchaingo.Turn, error) {
+			return langchaingo.TurnsFromMemory(ctx, memories[id])
 		},
 	})
 	if err != nil {

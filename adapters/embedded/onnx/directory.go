@@ -47,7 +47,11 @@ func openDirectory(dir string) (*directory, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file; give the directory of a sentence-transformers model", dir)
 	}
-	d := &directory{dir: dir}
+	whole, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &directory{dir: dir, name: filepath.Base(whole)}
 	for _, read := range []func() error{d.readModules, d.readPrompts, d.readLimit, d.readTokenizer} {
 		if err := read(); err != nil {
 			return nil, fmt.Errorf("%s: %w", dir, err)
@@ -76,11 +80,16 @@ func (d *directory) read(name string) ([]byte, error) {
 }
 
 // revision is the SHA-256 of the lines "SHA-256  path" of the files read, each
-// ended by a line feed, in the order of their paths.
-func (d *directory) revision() string {
+// ended by a line feed, in the order of their paths; and of a last line
+// "max_tokens N" when N, if it is not 0, tokens of a text are used that are not
+// what the directory and the package set.
+func (d *directory) revision(maxTokens int) string {
 	lines := slices.SortedFunc(slices.Values(d.sums), func(a, b string) int {
 		return strings.Compare(a[2*sha256.Size:], b[2*sha256.Size:])
 	})
+	if maxTokens > 0 {
+		lines = append(lines, fmt.Sprintf("max_tokens %d", maxTokens))
+	}
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n") + "\n"))
 	return hex.EncodeToString(sum[:])
 }
@@ -198,7 +207,7 @@ func (d *directory) readPrompts() error {
 }
 
 // readLimit reads how many tokens of a text the model takes, special tokens
-// included: the least of what the files say. It also finds the name.
+// included: the least of what the files say.
 func (d *directory) readLimit() error {
 	var sentence struct {
 		MaxLength *float64 `json:"max_seq_length"`
@@ -208,7 +217,6 @@ func (d *directory) readLimit() error {
 		MaxLength *float64 `json:"model_max_length"` // 1e30 means none
 	}
 	var transformer struct {
-		Name      string   `json:"_name_or_path"`
 		Positions *float64 `json:"max_position_embeddings"`
 	}
 	file := func(name string) string { return path.Join(d.inner, name) }
@@ -233,14 +241,6 @@ func (d *directory) readLimit() error {
 		case d.limit == 0 || int(*v) < d.limit:
 			d.limit = int(*v)
 		}
-	}
-	d.name = transformer.Name
-	if d.name == "" || filepath.IsAbs(d.name) || strings.ContainsAny(d.name[:1], `./\`) { // where it was saved once
-		whole, err := filepath.Abs(d.dir)
-		if err != nil {
-			return err
-		}
-		d.name = filepath.Base(whole)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestOpenDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.name != "tests/tiny" || d.pooling != poolMean || d.dimension != 4 || d.limit != 10 ||
+	if d.name != "tiny" || d.pooling != poolMean || d.dimension != 4 || d.limit != 10 ||
 		!slices.Equal(d.before, []int{2}) || !slices.Equal(d.after, []int{3}) {
 		t.Errorf("got %+v", d)
 	}
@@ -64,9 +64,10 @@ func TestMaxTokens(t *testing.T) {
 	}
 }
 
+// A name in config.json is of the model that another one was made from.
 func TestName(t *testing.T) {
 	for content, want := range map[string]string{
-		`{"_name_or_path": "org/model"}`:       "org/model",
+		`{"_name_or_path": "org/model"}`:       "tiny-model",
 		`{"_name_or_path": "/home/me/model/"}`: "tiny-model",
 		`{"_name_or_path": "./model"}`:         "tiny-model",
 		`{"_name_or_path": ""}`:                "tiny-model",
@@ -186,7 +187,7 @@ func TestRevision(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d.revision()
+		return d.revision(0)
 	}
 	dir := tiny(t, nil)
 	first := revision(dir)

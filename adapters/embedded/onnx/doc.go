@@ -25,7 +25,7 @@
 // # Vectors
 //
 // A text is stripped of white space at its ends and cut into tokens; the
-// tokens after the limit are dropped, special tokens are set around the rest,
+// tokens after the limit are dropped ([Embedder.Truncated] counts such texts), special tokens are set around the rest,
 // and the model's states of all tokens are pooled as the directory says and
 // scaled to unit length, whether the directory has a Normalize module or not.
 // What the package cannot do as sentence-transformers would (other modules,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mapmatched/mmplug/adapters/embedded"
 	"github.com/mapmatched/mmplug/mapmatched"
@@ -20,6 +21,8 @@ type Embedder struct {
 	identity    embedded.VectorIdentity
 	maxTokens   int
 	batchTokens int
+
+	truncated atomic.Int64
 
 	mu      sync.RWMutex // held for reading while the encoder runs
 	encoder encoder      // nil once closed
@@ -104,11 +107,15 @@ func (d *directory) maxTokens(asked int) (int, error) {
 }
 
 func newEmbedder(d *directory, enc encoder, maxTokens int, opts Options) *Embedder {
+	named := 0
+	if standard, err := d.maxTokens(0); err != nil || maxTokens != standard {
+		named = maxTokens
+	}
 	return &Embedder{
 		dir: d, encoder: enc, maxTokens: maxTokens,
 		batchTokens: cmp.Or(opts.BatchTokens, DefaultBatchTokens),
 		identity: embedded.VectorIdentity{
-			Provider: Scheme, Model: cmp.Or(opts.Name, d.name), Revision: d.revision(),
+			Provider: Scheme, Model: cmp.Or(opts.Name, d.name), Revision: d.revision(named),
 			Dimension: d.dimension, Normalization: embedded.NormalizationL2,
 		},
 	}
@@ -117,11 +124,16 @@ func newEmbedder(d *directory, enc encoder, maxTokens int, opts Options) *Embedd
 // Identity says what makes the vectors: provider "onnx", the name of the model,
 // its dimension, and as revision the SHA-256 of the lines "SHA-256  path" (as
 // sha256sum prints them) of the directory's files that were read, the model
-// included, in the order of their paths.
+// included, in the order of their paths. Behind them is a line "max_tokens N"
+// when Options.MaxTokens is another number than would be used without it.
 func (e *Embedder) Identity() embedded.VectorIdentity { return e.identity }
 
 // MaxTokens is how many tokens of a text are used, special tokens included.
 func (e *Embedder) MaxTokens() int { return e.maxTokens }
+
+// Truncated is how many of the texts embedded so far were longer than MaxTokens.
+// What is behind that is not in their vectors.
+func (e *Embedder) Truncated() int { return int(e.truncated.Load()) }
 
 // Close frees the model. It waits for calls of the model under way. Embed fails
 // with mapmatched.ErrClosed afterwards; closing again does nothing.
@@ -157,14 +169,17 @@ type tokenized struct {
 }
 
 func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
-	list := make([]tokenized, len(texts))
+	list, cut := make([]tokenized, len(texts)), 0
 	for i, text := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		ids, err := e.tokens(text)
+		ids, whole, err := e.tokens(text)
 		if err != nil {
 			return nil, fmt.Errorf("text %d of %d: %w", i+1, len(texts), err)
+		}
+		if !whole {
+			cut++
 		}
 		list[i] = tokenized{i, ids}
 	}
@@ -180,18 +195,22 @@ func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, erro
 		}
 		list = list[n:]
 	}
+	e.truncated.Add(int64(cut))
 	return vectors, nil
 }
 
-// tokens returns the tokens of a text as the model gets them.
-func (e *Embedder) tokens(text string) ([]int64, error) {
+// tokens returns the tokens of a text as the model gets them, and whether those
+// are all of it.
+func (e *Embedder) tokens(text string) (ids []int64, whole bool, err error) {
 	tokens, err := e.dir.tokenizer.Encode(strings.TrimSpace(text))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	before, after := e.dir.before, e.dir.after
-	tokens = tokens[:min(len(tokens), e.maxTokens-len(before)-len(after))]
-	ids := make([]int64, 0, len(before)+len(tokens)+len(after))
+	most := e.maxTokens - len(before) - len(after)
+	whole = len(tokens) <= most
+	tokens = tokens[:min(len(tokens), most)]
+	ids = make([]int64, 0, len(before)+len(tokens)+len(after))
 	for _, id := range before {
 		ids = append(ids, int64(id))
 	}
@@ -202,9 +221,9 @@ func (e *Embedder) tokens(text string) ([]int64, error) {
 		ids = append(ids, int64(id))
 	}
 	if len(ids) == 0 {
-		return nil, errors.New("it has no tokens, so there is nothing to embed")
+		return nil, false, errors.New("it has no tokens, so there is nothing to embed")
 	}
-	return ids, nil
+	return ids, whole, nil
 }
 
 // batch embeds texts in one call of the model, the longest last.

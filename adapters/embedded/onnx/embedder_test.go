@@ -85,13 +85,39 @@ func TestEmbedKeepsOrder(t *testing.T) {
 
 func TestIdentity(t *testing.T) {
 	e, _ := tinyEmbedder(t, nil, Options{})
-	want := embedded.VectorIdentity{Provider: "onnx", Model: "tests/tiny", Revision: e.dir.revision(), Dimension: 4, Normalization: "l2"}
+	want := embedded.VectorIdentity{Provider: "onnx", Model: "tiny-model", Revision: e.dir.revision(0), Dimension: 4, Normalization: "l2"}
 	if got := e.Identity(); got != want || len(got.Revision) != 64 || e.MaxTokens() != 10 {
 		t.Errorf("identity %+v, want %+v; MaxTokens %d", got, want, e.MaxTokens())
 	}
 	e, _ = tinyEmbedder(t, nil, Options{Name: "mine", MaxTokens: 7})
 	if e.Identity().Model != "mine" || e.MaxTokens() != 7 {
 		t.Errorf("identity %+v, MaxTokens %d", e.Identity(), e.MaxTokens())
+	}
+	if got := e.Identity().Revision; got == want.Revision {
+		t.Errorf("revision %s with 7 tokens, as with all", got)
+	}
+	if e, _ = tinyEmbedder(t, nil, Options{MaxTokens: 10}); e.Identity() != want {
+		t.Errorf("identity %+v with the limit of the directory, want %+v", e.Identity(), want)
+	}
+}
+
+// Texts that are cut are counted, once they are embedded.
+func TestTruncated(t *testing.T) {
+	long := strings.Repeat("map ", 8)
+	e, g := tinyEmbedder(t, nil, Options{})
+	for i, test := range []struct {
+		texts []string
+		want  int
+	}{
+		{[]string{"map", long}, 0}, {[]string{long + "map", "map", long + long}, 2}, {[]string{long + "track"}, 3},
+	} {
+		if _, err := e.Embed(t.Context(), test.texts); err != nil || e.Truncated() != test.want {
+			t.Errorf("%d: %d texts were cut, error %v, want %d", i, e.Truncated(), err, test.want)
+		}
+	}
+	g.failure = errors.New("no memory")
+	if _, err := e.Embed(t.Context(), []string{long + long}); err == nil || e.Truncated() != 3 {
+		t.Errorf("%d texts were cut, error %v", e.Truncated(), err)
 	}
 }
 

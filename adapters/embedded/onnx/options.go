@@ -27,13 +27,13 @@ type Options struct {
 	// ModelFile is the ONNX file, relative to the directory; "" means
 	// onnx/model.onnx or else model.onnx.
 	ModelFile string
-	// Name is the name of the model in its identity; "" means the one in
-	// config.json or else the base name of the directory. An index made under
-	// one name is refused under another.
+	// Name is the name of the model in its identity; "" means the base name of
+	// the directory. It is for people: the revision says which model it is.
 	Name string
 	// MaxTokens is how many tokens of a text are used, special tokens
 	// included. At least 1 more than those and at most what the directory
-	// allows; 0 means that or DefaultMaxTokens, whichever is less.
+	// allows; 0 means that or DefaultMaxTokens, whichever is less. Another
+	// number than that makes vectors of another identity.
 	MaxTokens int
 	// Threads is how many threads share one call of the model, at least 1; 0
 	// means DefaultThreads. Calls of Embed that run at the same time do not

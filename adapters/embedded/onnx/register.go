@@ -19,7 +19,7 @@ func init() {
 			Example: "onnx:path/to/all-MiniLM-L6-v2?threads=2",
 			Parameters: []registry.Parameter{
 				{Name: "file", Usage: "the ONNX file, relative to the directory", Default: "onnx/model.onnx or model.onnx"},
-				{Name: "name", Usage: "name of the model in the index", Default: "the one in config.json or of the directory"},
+				{Name: "name", Usage: "name of the model in the index", Default: "that of the directory"},
 				{Name: "max_tokens", Usage: "tokens of a text that are used, at most what the model takes", Default: fmt.Sprint(DefaultMaxTokens)},
 				{Name: "threads", Usage: "threads that share one call of the model, 1 to 1024", Default: fmt.Sprint(DefaultThreads)},
 				{Name: "batch_tokens", Usage: "tokens of one call of the model, at least 1", Default: fmt.Sprint(DefaultBatchTokens)},
