@@ -56,6 +56,12 @@ type Parts struct {
 	// Corpus identifies the corpus, see mapmatched.Config.
 	Corpus string
 
+	// DecayDifferences notes in the trace of each turn, as "decay_differences",
+	// where decay_v1 and decay_exact_v1 disagree. It has no influence on
+	// answers, costs two more expansions a turn, and counts where decay is
+	// active.
+	DecayDifferences bool
+
 	// Log gets what the stages decide, in shadow and active. nil computes
 	// nothing in shadow.
 	Log *ShadowLog
@@ -132,6 +138,7 @@ type Retriever struct {
 	moves   *moveGraph // nil without active transition costs
 	shadows []*shadow
 	later   sync.WaitGroup // deferred rerankers that will log
+	openErr error          // of logging when the conversation began; told with the next turn
 
 	memory memory
 	turn   *turnState // of the turn under way, nil between turns

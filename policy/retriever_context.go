@@ -18,6 +18,9 @@ func (r *Retriever) expand(ctx context.Context, t *turnState, a *Answer) {
 	if r.policy.Decay.Stage != StageActive || a.ChunkID == "" {
 		return
 	}
+	if r.parts.DecayDifferences {
+		r.compareDecay(ctx, t, a)
+	}
 	list, err := r.decayed(ctx, t.query, a)
 	if err != nil {
 		t.degrade(Degraded{a.Turn, "decay", isTimeout(err), err})
@@ -30,6 +33,17 @@ func (r *Retriever) expand(ctx context.Context, t *turnState, a *Answer) {
 	a.ContextChunkIDs = make([]string, len(list))
 	for i, c := range list {
 		a.ContextChunkIDs[i] = c.ChunkID
+	}
+}
+
+// compareDecay notes where the two formulas of decay disagree.
+func (r *Retriever) compareDecay(ctx context.Context, t *turnState, a *Answer) {
+	differences, err := CompareDecay(ctx, r.parts.Edges, []string{a.ChunkID}, r.policy.Decay, nil)
+	if err == nil {
+		err = r.session.Note("decay_differences", differences)
+	}
+	if err != nil {
+		t.degrade(Degraded{a.Turn, "decay_differences", isTimeout(err), err})
 	}
 }
 

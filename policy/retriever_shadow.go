@@ -2,6 +2,8 @@ package policy
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -45,7 +47,8 @@ func (r *Retriever) variants() []shadow {
 // beginShadows begins what runs in shadow, if there is a log, or goes on with
 // what was saved. A part whose stage is shadow and that cannot begin is logged
 // with the reason; that parts.Shadow cannot begin is an error, because it was
-// asked for beside the policy.
+// asked for beside the policy. That there are no vectors to judge by is logged
+// here, once.
 func (r *Retriever) beginShadows(ctx context.Context, saved []savedShadow) error {
 	if r.parts.Log == nil {
 		if r.parts.Shadow != nil {
@@ -53,9 +56,13 @@ func (r *Retriever) beginShadows(ctx context.Context, saved []savedShadow) error
 		}
 		return nil
 	}
+	if r.policy.Judgement.Stage == StageShadow && r.parts.Vectors == nil {
+		r.openErr = r.log(ShadowRecord{Part: string(KindJudgement), Version: JudgementPreV1, Session: r.parts.Session, Turn: r.session.Turns(),
+			Applied: string(SuggestKeep), Error: "there are no vectors to compare chunks by: nothing is judged in this conversation"})
+	}
 	for _, s := range r.variants() {
 		parts := r.parts
-		parts.Log, parts.Shadow = nil, nil
+		parts.Log, parts.Shadow, parts.DecayDifferences = nil, nil, false
 		p := *s.policy
 		p.Rerank.Mode = RerankOff // its order is no part of the comparison
 		p.StatedDigest, p.Evidence = "", ""
@@ -94,7 +101,8 @@ func (r *Retriever) observe(ctx context.Context, t *turnState, a *Answer) {
 	if r.policy.Clustering.Stage != StageOff && r.parts.Clusters != nil {
 		log(r.clusterRecord(t, a))
 	}
-	if r.policy.Judgement.Stage == StageShadow {
+	a.LogErr, r.openErr = errors.Join(a.LogErr, r.openErr), nil
+	if r.policy.Judgement.Stage == StageShadow && r.parts.Vectors != nil {
 		r.judge(ctx, a, log)
 	}
 	for _, s := range r.shadows {
@@ -187,10 +195,6 @@ func (r *Retriever) judge(ctx context.Context, a *Answer, log func(ShadowRecord)
 		log(ShadowRecord{Part: string(KindJudgement), Version: JudgementPreV1, Session: r.parts.Session, Turn: a.Turn,
 			Applied: string(SuggestKeep), Error: err.Error()})
 	}
-	if r.parts.Vectors == nil {
-		failed(errors.New("there are no vectors to compare chunks by"))
-		return
-	}
 	ids := rankedIDs(a)
 	vectors, err := r.parts.Vectors.Vectors(ctx, ids)
 	if err == nil && len(vectors) != len(ids) {
@@ -200,11 +204,20 @@ func (r *Retriever) judge(ctx context.Context, a *Answer, log func(ShadowRecord)
 		failed(err)
 		return
 	}
+	texts, err := r.texts(ctx, a)
+	if err != nil {
+		failed(err)
+		return
+	}
 	chunks := make([]JudgedChunk, len(ids))
 	for i, ranked := range a.Ranking {
 		parent, _ := parentOf(ranked.Metadata)
 		digest, _ := ranked.Metadata[MetadataDigest].(string)
-		chunks[i] = JudgedChunk{ranked.ChunkID, parent, digest, numberOf(ranked.Metadata[MetadataRevision]), vectors[i]}
+		chunks[i] = JudgedChunk{ranked.ChunkID, parent, digest, numberOf(ranked.Metadata[MetadataRevision]), vectors[i], ""}
+		if text := texts[ranked.ChunkID]; text != "" {
+			sum := sha256.Sum256([]byte(text))
+			chunks[i].TextDigest = hex.EncodeToString(sum[:])
+		}
 	}
 	judgements, err := r.policy.Judgement.Judge(a.Turn, chunks)
 	if err != nil {
@@ -214,4 +227,24 @@ func (r *Retriever) judge(ctx context.Context, a *Answer, log func(ShadowRecord)
 	for _, j := range judgements {
 		log(j.ShadowRecord(r.parts.Session))
 	}
+}
+
+// texts are the texts of the ranking by chunk ID: those that came with the
+// candidates, and for the others the stored ones.
+func (r *Retriever) texts(ctx context.Context, a *Answer) (map[string]string, error) {
+	texts := map[string]string{}
+	var without []string
+	for _, ranked := range a.Ranking {
+		if texts[ranked.ChunkID] = ranked.Text; ranked.Text == "" {
+			without = append(without, ranked.ChunkID)
+		}
+	}
+	if len(without) == 0 || r.parts.Chunks == nil {
+		return texts, nil
+	}
+	chunks, err := r.parts.Chunks.Chunks(ctx, without)
+	for _, c := range chunks {
+		texts[c.ID] = c.Text
+	}
+	return texts, err
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,8 +143,11 @@ func TestShadowChangesNothing(t *testing.T) {
 			}
 		case "stages without what they need":
 			for part, want := range map[Kind]string{KindDecay: "needs the edges", KindTransition: "places of chunks", KindJudgement: "no vectors"} {
-				of := ofPart(all, string(part))
-				if len(of) != len(talk) || !strings.Contains(of[0].Error, want) {
+				of, turns := ofPart(all, string(part)), len(talk)
+				if part == KindJudgement {
+					turns = 1 // said once, when the conversation begins
+				}
+				if len(of) != turns || !strings.Contains(of[0].Error, want) {
 					t.Errorf("%s: %d records, the first %+v; want the reason %q", part, len(of), of, want)
 				}
 			}
@@ -599,7 +603,7 @@ func TestVectorIdentityIsCheckedAtEveryOpenAndQuery(t *testing.T) {
 		"dimension":     {func(x *IndexIdentity) { x.Vectors.Dimension = 3 }, `vectors.dimension is 3, the policy says 16`},
 		"normalization": {func(x *IndexIdentity) { x.Vectors.Normalization = "" }, `vectors.normalization is ""`},
 		"no vectors":    {func(x *IndexIdentity) { x.Vectors = nil }, `there are no vectors, the policy says vectors.model "e5"`},
-		"chunk policy":  {func(x *IndexIdentity) { x.ChunkPolicy = "fixed_v1 limit=9 bytes" }, `the chunk policy is "fixed_v1 limit=9 bytes", the policy says "markdown_v1+text_v1"`},
+		"chunk policy":  {func(x *IndexIdentity) { x.ChunkPolicy = "fixed_v1 limit=9 bytes" }, `the chunk policy is "fixed_v1 limit=9 bytes", the policy says "markdown_v1+text_v1+html_v1"`},
 		"stopwords":     {func(x *IndexIdentity) { x.Lexical.StopwordsSHA256 = "0" }, `lexical.stopwords_sha256 is "0"`},
 		"k1":            {func(x *IndexIdentity) { x.Lexical.K1 = 2 }, `lexical.k1 is 2, the policy says 1.2`},
 	} {
@@ -643,11 +647,11 @@ func TestVectorIdentityIsCheckedAtEveryOpenAndQuery(t *testing.T) {
 func TestChunkPolicyNamesWhatMakesChunksAndEdges(t *testing.T) {
 	sum := strings.Repeat("ab", 32)
 	for want, change := range map[string]func(p *Policy){
-		"markdown_v1+text_v1":                                      nil,
-		"markdown_v1+text_v1 limit=99 bytes":                       func(p *Policy) { p.Chunking.Limit = 99 },
+		"markdown_v1+text_v1+html_v1":                              nil,
+		"markdown_v1+text_v1+html_v1 limit=99 bytes":               func(p *Policy) { p.Chunking.Limit = 99 },
 		"fixed_v1 limit=2000 bytes":                                func(p *Policy) { p.Chunking.Version = FixedV1 },
 		"m7_chunk_pre_v1 limit=512 tokens tokenizer=sha256:" + sum: func(p *Policy) { p.Chunking = Chunking{M7ChunkPreV1, 512, UnitTokens, "t.json", sum} },
-		"markdown_v1+text_v1 maximum_distance=4 link=3 next=1": func(p *Policy) {
+		"markdown_v1+text_v1+html_v1 maximum_distance=4 link=3 next=1": func(p *Policy) {
 			p.Graph.MaximumDistance, p.Graph.Weights = 4, map[string]float64{"next": 1, "link": 3}
 		},
 	} {
@@ -898,6 +902,78 @@ func TestJudgementOfAnAnswerIsLogged(t *testing.T) {
 	if len(of) != 1 || of[0].Outcome != string(SuggestSupersede) || joined(of[0].Sources) != "token/1b token/1" || of[0].Policy != p.Digest() ||
 		len(of[0].Support) != 3 || *of[0].Value != 1 || of[0].Version != JudgementPreV1 {
 		t.Errorf("records %s", asJSON(t, of))
+	}
+}
+
+// Without digests in the metadata the texts of the chunks are compared, whether
+// they come with the candidates or not; a revision is only known when the
+// metadata has one.
+func TestJudgementComparesTexts(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		text      string // of the second chunk, "" for that of the first
+		revisions bool
+		bare      bool // candidates come without texts
+		want      Suggestion
+		sources   string
+	}{
+		{"the same text", "", false, false, SuggestMerge, "token/1 token/1b"},
+		{"the same text, stored", "", false, true, SuggestMerge, "token/1 token/1b"},
+		{"other texts", "renew token before expiry with a call refresh", false, false, SuggestKeep, "token/1 token/1b"},
+		{"other texts, stored", "renew token before expiry with a call refresh", false, true, SuggestKeep, "token/1 token/1b"},
+		{"other texts with revisions", "renew token before expiry with a call refresh", true, false, SuggestSupersede, "token/1b token/1"},
+	} {
+		w := newWorld()
+		w.chunks = append(w.chunks, mapmatched.Chunk{ID: "token/1b", Document: "token", Title: "token", Ordinal: 3, Text: cmp.Or(c.text, w.chunks[1].Text)})
+		if c.revisions {
+			w.extra["token/1"] = map[string]any{MetadataRevision: 1}
+			w.extra["token/1b"] = map[string]any{MetadataRevision: 2}
+		}
+		parts := w.parts(t)
+		if c.bare {
+			parts.Arms = []FusedArm{{ArmLexical, providerFunc(func(ctx context.Context, q mapmatched.Query, limit int) ([]mapmatched.Candidate, error) {
+				list, err := lexicalArm{w}.Candidates(ctx, q, limit)
+				for i := range list {
+					list[i].Text = ""
+				}
+				return list, err
+			})}}
+		}
+		log, records := openLog(t)
+		parts.Log = log
+		p := newPolicy(func(p *Policy) { p.Judgement.Stage, p.Judgement.CosineThreshold = StageShadow, 0.999 })
+		mustAsk(t, mustNew(t, p, parts), "renew token")
+		of := ofPart(records(), string(KindJudgement))
+		if len(of) != 1 || of[0].Outcome != string(c.want) || joined(of[0].Sources) != c.sources || of[0].Error != "" {
+			t.Errorf("%s: records %s", c.name, asJSON(t, of))
+		}
+	}
+}
+
+// The two formulas of decay are compared in the trace when that is asked for,
+// and answers stay as they are.
+func TestDecayDifferencesAreNoted(t *testing.T) {
+	w := newWorld()
+	p := newPolicy(func(p *Policy) {
+		p.Decay.Stage, p.Decay.Weights = StageActive, map[string]float64{"next": 0.9, "link": 0.1}
+	})
+	// A link across what two steps join.
+	w.edges = append(w.edges, mapmatched.Edge{From: "token/0", To: "token/2", Weight: 1, Type: mapmatched.EdgeLink})
+	parts := w.parts(t)
+	plain := mustNew(t, p, parts)
+	parts.DecayDifferences = true
+	r := mustNew(t, p, parts)
+	want := mustAsk(t, plain, talk[0])
+	got := mustAsk(t, r, talk[0])
+	if got.ChunkID != "token/0" || joined(got.ContextChunkIDs) != joined(want.ContextChunkIDs) {
+		t.Errorf("%s with %v, else %s with %v", got.ChunkID, got.ContextChunkIDs, want.ChunkID, want.ContextChunkIDs)
+	}
+	const note = `[{"chunk_id":"token/2","decay_exact_v1":0.81,"decay_v1":0.1,"hops_exact_v1":2,"hops_v1":1}]`
+	if text := string(notes(r)["decay_differences"]); text != note {
+		t.Errorf("noted %s, want %s", text, note)
+	}
+	if _, noted := notes(plain)["decay_differences"]; noted {
+		t.Error("noted without being asked for")
 	}
 }
 

@@ -17,9 +17,9 @@ type VectorIdentity struct {
 }
 
 // Differences lists the fields in which v differs from want, each as "field is
-// x, wanted y". None means equal. Where both have the same revision of one
-// provider, the name of the model is no difference: it was called something
-// else, as when its directory was moved.
+// x, wanted y". None means equal. When both have a revision and only the name of
+// the model differs, it is one model that was called something else, as when its
+// directory was moved; that is no difference.
 func (v VectorIdentity) Differences(want VectorIdentity) []string {
 	var diff []string
 	add := func(field string, got, wanted any) {
@@ -28,7 +28,7 @@ func (v VectorIdentity) Differences(want VectorIdentity) []string {
 		}
 	}
 	add("provider", v.Provider, want.Provider)
-	if v.Revision == "" || v.Revision != want.Revision || v.Provider != want.Provider {
+	if renamed := (VectorIdentity{v.Provider, want.Model, v.Revision, v.Dimension, v.Normalization}); v.Revision == "" || renamed != want {
 		add("model", v.Model, want.Model)
 	}
 	add("revision", v.Revision, want.Revision)

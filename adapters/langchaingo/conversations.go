@@ -46,8 +46,8 @@ type ConversationOptions struct {
 	// New begins a conversation that something else than a bare session
 	// conducts, such as a policy with its fusion, context arms and reranker.
 	// Provider, graph and Session are then its business and must be nil here.
-	// It is called while other conversations wait and should be quick. nil
-	// means a session over provider and graph.
+	// It is called in the first turn, and again in the next when that turn
+	// could not begin. nil means a session over provider and graph.
 	New func(ctx context.Context, conversation string) (Asker, error)
 	// MaxConversations is how many sessions are kept, at least 1. Beyond it
 	// the one that was used least recently is evicted, and its conversation
@@ -101,10 +101,10 @@ type conversation struct {
 // session is a conversation under way.
 type session struct {
 	ask       func(ctx context.Context, text string) (*mapmatched.Result, error)
-	decoder   *mapmatched.Session // nil when the Asker shows none
-	number    int                 // in order of start, from 1
-	restarted bool                // an earlier session of the conversation was evicted
-	turns     atomic.Int64        // answered so far; Session.Turns waits for the turn in progress
+	decoder   func() *mapmatched.Session // nil when there is none to show
+	number    int                        // in order of start, from 1
+	restarted bool                       // an earlier session of the conversation was evicted
+	turns     atomic.Int64               // answered so far; Session.Turns waits for the turn in progress
 }
 
 // NewConversations returns a retriever over a provider and a graph. The graph
@@ -187,7 +187,7 @@ func (c *Conversations) retrieve(ctx context.Context, id, query string) ([]schem
 		if id == "" {
 			return nil, fail("retrieve", mapmatched.KindInvalid, "the context names no conversation; use WithConversation or Conversations.Retriever")
 		}
-		s, err := c.session(ctx, id)
+		s, err := c.session(id)
 		if err != nil {
 			return nil, err
 		}
@@ -232,29 +232,25 @@ func (c *Conversations) documents(id string, s *session, r *mapmatched.Result) (
 }
 
 // begin starts a conversation.
-func (c *Conversations) begin(ctx context.Context, id string) (*session, error) {
+func (c *Conversations) begin(id string) (*session, error) {
 	if c.opts.New == nil {
 		inner, err := mapmatched.NewSession(&remembering{c.provider, id, c.opts.History, nil}, c.graph, c.opts.Session)
 		if err != nil {
 			return nil, err
 		}
-		return &session{decoder: inner, ask: func(ctx context.Context, text string) (*mapmatched.Result, error) {
-			return inner.Ask(ctx, mapmatched.Query{Text: text})
-		}}, nil
+		return &session{
+			ask: func(ctx context.Context, text string) (*mapmatched.Result, error) {
+				return inner.Ask(ctx, mapmatched.Query{Text: text})
+			},
+			decoder: func() *mapmatched.Session { return inner },
+		}, nil
 	}
-	asker, err := c.opts.New(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if asker == nil {
-		return nil, errors.New("New returned no Asker and no error")
-	}
-	inner := &asking{Asker: asker, id: id, history: c.opts.History, lock: make(chan struct{}, 1)}
-	return &session{decoder: sessionOf(asker), ask: inner.ask}, nil
+	inner := &asking{id: id, begin: c.opts.New, history: c.opts.History, lock: make(chan struct{}, 1)}
+	return &session{ask: inner.ask, decoder: inner.decoder.Load}, nil
 }
 
 // session finds the session of a conversation or starts one.
-func (c *Conversations) session(ctx context.Context, id string) (*session, error) {
+func (c *Conversations) session(id string) (*session, error) {
 	c.mu.Lock()
 	at, known := c.byID[id]
 	if known {
@@ -264,10 +260,10 @@ func (c *Conversations) session(ctx context.Context, id string) (*session, error
 			return s, nil
 		}
 	}
-	s, err := c.begin(ctx, id)
+	s, err := c.begin(id)
 	if err != nil {
 		c.mu.Unlock()
-		return nil, failed(ctx, "retrieve", fmt.Sprintf("conversation %q: cannot begin", id), err)
+		return nil, fail("retrieve", mapmatched.KindInvalid, "conversation %q: %w", id, err)
 	}
 	c.started++
 	s.number, s.restarted = c.started, known
@@ -313,7 +309,7 @@ func (c *Conversations) Session(id string) *mapmatched.Session {
 	defer c.mu.Unlock()
 	if at, known := c.byID[id]; known {
 		if s := at.Value.(*conversation).session; s != nil {
-			return s.decoder
+			return s.decoder()
 		}
 	}
 	return nil
@@ -361,10 +357,11 @@ func (c *Conversations) Step(trace string) (mapmatched.TraceStep, error) {
 	if s == nil || s.number != number {
 		return step, fail("trace", mapmatched.KindNotFound, "the session of trace %q is gone; keep more conversations, or the trace itself", trace)
 	}
-	if s.decoder == nil {
+	decoder := s.decoder()
+	if decoder == nil {
 		return step, fail("trace", mapmatched.KindNotFound, "trace %q: the Asker of the conversation shows no session; give it a method Session", trace)
 	}
-	steps := s.decoder.Trace().Steps
+	steps := decoder.Trace().Steps
 	if turn < 0 || turn >= len(steps) {
 		return step, fail("trace", mapmatched.KindNotFound, "trace %q: the session has %d turns", trace, len(steps))
 	}

@@ -20,6 +20,14 @@
 // and Manhattan), weaviate certainty, redisvector a distance, and milvus the
 // number of its metric type.
 //
+// # Vectors of services
+//
+// What a service runs under the name of a model can change, and two servers may
+// have different models of one name. Neither shows in the vectors. The
+// parameter revision of the URL is for telling them apart: vectors are stored
+// with it, and questions embedded under another are refused. Where a service is
+// (base_url, server) is not stored.
+//
 // # Limits that lie in the stores
 //
 // A document without text is left out and counted, but the stores of

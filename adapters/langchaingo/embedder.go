@@ -134,7 +134,8 @@ func checkVector(v []float32, dimension int) error {
 
 // AsEmbedder wraps a mapmatched.Embedder for use in langchaingo, such as by a
 // vector store. The texts it is given are not changed, and a reply that does
-// not have one vector for each text is an error.
+// not have one vector for each text, all of one dimension and finite, is an
+// error.
 func AsEmbedder(e mapmatched.Embedder) embeddings.Embedder { return outward{e} }
 
 type outward struct{ inner mapmatched.Embedder }
@@ -150,6 +151,11 @@ func (o outward) EmbedDocuments(ctx context.Context, texts []string) ([][]float3
 	}
 	if len(vectors) != len(texts) {
 		return nil, fail("embed", mapmatched.KindInvalid, "%d vectors came back for %d texts", len(vectors), len(texts))
+	}
+	for i, v := range vectors {
+		if err := checkVector(v, len(vectors[0])); err != nil {
+			return nil, fail("embed", mapmatched.KindInvalid, "text %d of %d: %w", i, len(texts), err)
+		}
 	}
 	return vectors, nil
 }

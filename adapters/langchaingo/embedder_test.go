@@ -166,6 +166,16 @@ func TestAsEmbedder(t *testing.T) {
 	if _, err := short.EmbedQuery(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "0 vectors came back for 1 texts") {
 		t.Errorf("error %v for no vectors", err)
 	}
+	for want, vectors := range map[string][][]float32{
+		"text 1 of 2: the vector has dimension 1": {{1, 2}, {3}},
+		"text 0 of 2: the vector is empty":        {{}, {}},
+		"text 1 of 2: component 0":                {{1}, {float32(math.NaN())}},
+	} {
+		bad := langchaingo.AsEmbedder(embedFunc(func(context.Context, []string) ([][]float32, error) { return vectors, nil }))
+		if _, err := bad.EmbedDocuments(t.Context(), texts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
 	// There and back again.
 	corpus := adaptertest.NewCorpus()
 	round, err := langchaingo.NewEmbedder("round", langchaingo.AsEmbedder(corpus), nil)

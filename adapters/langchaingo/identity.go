@@ -79,14 +79,8 @@ func metadataText(metadata map[string]any, key string) (string, error) {
 		text = v.String()
 	case fmt.Stringer:
 		text = v.String()
-	case int:
-		text = strconv.Itoa(v)
-	case int32:
-		text = strconv.FormatInt(int64(v), 10)
-	case int64:
-		text = strconv.FormatInt(v, 10)
-	case uint64:
-		text = strconv.FormatUint(v, 10)
+	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
+		text = fmt.Sprint(v)
 	case float64:
 		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
 			return "", fmt.Errorf("metadata %q is the number %v, which is not a whole one up to 2^53; store it as text", key, v)

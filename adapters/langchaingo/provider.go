@@ -28,8 +28,10 @@ type ProviderOptions struct {
 	// ScoreNone.
 	MinScore *float64
 	// AllowZeroScores accepts documents that all have the score 0. Otherwise
-	// they are an error where higher is better, because a score that was never
-	// set reads as 0; say ScoreNone for a retriever that sets none.
+	// they are an error, because a score that was never set reads as 0; say
+	// ScoreNone for a retriever that sets none. Of the distances, which are 0
+	// to the question's own words, two or more documents of different texts
+	// are.
 	AllowZeroScores bool
 	// Search is passed on to a vector store with every query: filters, name
 	// space, score threshold (in the store's own terms), embedder,
@@ -135,9 +137,9 @@ func newProvider(name string, id Identity, kind ScoreKind, opts *ProviderOptions
 //
 // Documents without text, with a score that is not finite or below MinScore,
 // and repeated chunks are left out and counted in the report. A document
-// without a chunk ID is an error that names the provider. The call is as prompt
-// on a context that is done as the store is; an answer that comes afterwards is
-// discarded.
+// without a chunk ID is an error that names the provider. A context that is done
+// ends the call at once; a store that does not look at it goes on by itself, and
+// its answer is discarded.
 func (p *Provider) Candidates(ctx context.Context, q mapmatched.Query, limit int) ([]mapmatched.Candidate, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, failed(ctx, "candidates", p.label(), err)
@@ -148,10 +150,7 @@ func (p *Provider) Candidates(ctx context.Context, q mapmatched.Query, limit int
 	var candidates []mapmatched.Candidate
 	var report Report
 	_, err := observed(ctx, p.opts.Callbacks, q.Text, func() ([]schema.Document, error) {
-		documents, err := p.search(ctx, q.Text, limit)
-		if err == nil {
-			err = ctx.Err()
-		}
+		documents, err := p.searched(ctx, q.Text, limit)
 		if err != nil {
 			return nil, failed(ctx, "candidates", p.label(), err)
 		}
@@ -168,6 +167,40 @@ func (p *Provider) Candidates(ctx context.Context, q mapmatched.Query, limit int
 		p.opts.Report(ctx, report)
 	}
 	return candidates, nil
+}
+
+// searched is search, but it does not wait for one that ignores its context. A
+// panic of the store is one of the caller.
+func (p *Provider) searched(ctx context.Context, query string, limit int) ([]schema.Document, error) {
+	if ctx.Done() == nil {
+		return p.search(ctx, query, limit)
+	}
+	type reply struct {
+		documents []schema.Document
+		err       error
+		panicked  any
+	}
+	replies := make(chan reply, 1)
+	go func() {
+		var r reply
+		defer func() {
+			r.panicked = recover()
+			replies <- r
+		}()
+		r.documents, r.err = p.search(ctx, query, limit)
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case r := <-replies:
+		if r.panicked != nil {
+			panic(r.panicked)
+		}
+		if r.err == nil {
+			r.err = ctx.Err()
+		}
+		return r.documents, r.err
+	}
 }
 
 func (p *Provider) label() string { return fmt.Sprintf("provider %q", p.name) }
@@ -244,8 +277,12 @@ func (r *ranking) of(text string) int {
 
 // checkScored refuses documents whose scores were never set.
 func (p *Provider) checkScored(documents []schema.Document) error {
-	if p.opts.AllowZeroScores || len(documents) == 0 || p.kind != ScoreSimilarity && p.kind != ScoreCertainty ||
+	if p.opts.AllowZeroScores || len(documents) == 0 || p.kind == ScoreNone ||
 		slices.ContainsFunc(documents, func(d schema.Document) bool { return d.Score != 0 }) {
+		return nil
+	}
+	if p.kind != ScoreSimilarity && p.kind != ScoreCertainty &&
+		!slices.ContainsFunc(documents, func(d schema.Document) bool { return d.PageContent != documents[0].PageContent }) {
 		return nil
 	}
 	return fmt.Errorf("%w: the score of every document, %d of them, is 0, as when it was never set; use ScoreNone, or AllowZeroScores if they are zeros",

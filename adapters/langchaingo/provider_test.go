@@ -122,6 +122,15 @@ func TestCandidates(t *testing.T) {
 		{name: "zeros that are meant", documents: []schema.Document{doc("a", "A", 0), doc("b", "B", 0)}, id: byID,
 			kind: langchaingo.ScoreSimilarity, opts: langchaingo.ProviderOptions{AllowZeroScores: true},
 			want: "a 0, b 0", report: langchaingo.Report{Documents: 2, Candidates: 2}},
+		{name: "a distance that was never set", documents: []schema.Document{doc("a", "A", 0), doc("b", "B", 0)}, id: byID,
+			kind: langchaingo.ScoreCosineDistance, err: `the score of every document, 2 of them, is 0`},
+		{name: "an inner product that was never set", documents: []schema.Document{doc("a", "A", 0), doc("b", "B", 0)}, id: byID,
+			kind: langchaingo.ScoreNegativeInnerProduct, err: `the score of every document, 2 of them, is 0`},
+		{name: "distances of zero that are meant", documents: []schema.Document{doc("a", "A", 0), doc("b", "B", 0)}, id: byID,
+			kind: langchaingo.ScoreCosineDistance, opts: langchaingo.ProviderOptions{AllowZeroScores: true},
+			want: "a 1, b 1", report: langchaingo.Report{Documents: 2, Candidates: 2}},
+		{name: "the question's words twice", documents: []schema.Document{doc("a", "A", 0), doc("b", "A", 0)}, id: byID,
+			kind: langchaingo.ScoreCosineDistance, want: "a 1, b 1", report: langchaingo.Report{Documents: 2, Candidates: 2}},
 		{name: "a distance of zero", documents: []schema.Document{doc("a", "A", 0)}, id: byID,
 			kind: langchaingo.ScoreEuclideanDistance, want: "a 0", report: langchaingo.Report{Documents: 1, Candidates: 1}},
 		{name: "the wrong kind", documents: []schema.Document{doc("a", "A", 0.5), doc("b", "B", 12.5)}, id: byID,
@@ -389,5 +398,49 @@ func TestLateAnswer(t *testing.T) {
 	}
 	if got, err := p.Candidates(ctx, mapmatched.Query{Text: "q"}, 5); !errors.Is(err, context.Canceled) || got != nil {
 		t.Errorf("candidates %v, error %v; want none and that the context was cancelled", got, err)
+	}
+}
+
+// A retriever that does not look at its context holds nobody up.
+func TestDeadRetriever(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := langchaingo.NewRetrieverProvider("pages", retrieverFunc(func(context.Context, string) ([]schema.Document, error) {
+		cancel()
+		<-release
+		return nil, nil
+	}), langchaingo.IDFromKey("id"), langchaingo.ScoreSimilarity, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Candidates(ctx, mapmatched.Query{Text: "q"}, 5); !errors.Is(err, context.Canceled) || mapmatched.KindOf(err) != mapmatched.KindDeadline {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A panic of the retriever is the caller's, and the callbacks are told of the
+// end.
+func TestPanic(t *testing.T) {
+	background := context.WithoutCancel(t.Context())
+	for _, ctx := range []context.Context{t.Context(), background} {
+		r := &recorder{}
+		p, err := langchaingo.NewRetrieverProvider("pages", retrieverFunc(func(context.Context, string) ([]schema.Document, error) { panic("boom") }),
+			langchaingo.IDFromKey("id"), langchaingo.ScoreSimilarity, &langchaingo.ProviderOptions{Callbacks: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if got := recover(); got != "boom" {
+					t.Errorf("panic %v", got)
+				}
+			}()
+			_, err = p.Candidates(ctx, mapmatched.Query{Text: "q"}, 5)
+			t.Errorf("no panic, error %v", err)
+		}()
+		if want := []string{"start q", "end q 0"}; !slices.Equal(r.calls, want) {
+			t.Errorf("callbacks %q, want %q", r.calls, want)
+		}
 	}
 }

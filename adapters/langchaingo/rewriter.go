@@ -68,7 +68,9 @@ func NewRewriter(model llms.Model, name, dir string) (*Rewriter, error) {
 
 // Rewrite makes a question stand on its own, given the questions before it,
 // oldest first. Without any it is returned as it is. The model is asked at
-// temperature 0; its reply is put on one line. An empty reply is an error.
+// temperature 0; its reply is put on one line, without the thoughts between
+// <think> and </think> that some models put before it. A reply that is empty
+// then, or does not stop thinking, is an error.
 func (r *Rewriter) Rewrite(ctx context.Context, history []string, question string) (Rewrite, error) {
 	if len(history) == 0 {
 		return Rewrite{Question: question, Effective: question}, nil
@@ -94,7 +96,11 @@ func (r *Rewriter) Rewrite(ctx context.Context, history []string, question strin
 	if err != nil {
 		return Rewrite{}, failed(ctx, "rewrite", r.label(question), err)
 	}
-	entry.Rewrite = strings.Join(strings.Fields(strings.ToValidUTF8(reply, "\uFFFD")), " ")
+	said, err := withoutThoughts(reply)
+	if err != nil {
+		return Rewrite{}, fail("rewrite", mapmatched.KindInvalid, "%s: %w", r.label(question), err)
+	}
+	entry.Rewrite = strings.Join(strings.Fields(strings.ToValidUTF8(said, "\uFFFD")), " ")
 	if entry.Rewrite == "" {
 		return Rewrite{}, fail("rewrite", mapmatched.KindInvalid, "%s: the reply is empty", r.label(question))
 	}
@@ -102,6 +108,18 @@ func (r *Rewriter) Rewrite(ctx context.Context, history []string, question strin
 		return Rewrite{}, err
 	}
 	return Rewrite{question, entry.Rewrite, false}, nil
+}
+
+// withoutThoughts is what a reasoning model says after its thoughts. The
+// template of some models has the opening tag already.
+func withoutThoughts(reply string) (string, error) {
+	if _, said, found := strings.Cut(reply, "</think>"); found {
+		return said, nil
+	}
+	if strings.HasPrefix(strings.TrimSpace(reply), "<think>") {
+		return "", errors.New("the reply ends within <think>; let the model answer longer, or without thinking")
+	}
+	return reply, nil
 }
 
 func (r *Rewriter) label(question string) string {

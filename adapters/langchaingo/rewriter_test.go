@@ -103,6 +103,20 @@ func TestRewriteFaults(t *testing.T) {
 	if _, err := r.Rewrite(ctx, history, "q"); err == nil || !strings.Contains(err.Error(), "the reply is empty") {
 		t.Errorf("error %v for an empty reply", err)
 	}
+	answer = "<think> The user means the token, so"
+	if _, err := r.Rewrite(ctx, history, "q"); err == nil || !strings.Contains(err.Error(), "ends within <think>") {
+		t.Errorf("error %v for a reply that is all thought", err)
+	}
+	answer = "<think>hm</think>\n"
+	if _, err := r.Rewrite(ctx, history, "q"); err == nil || !strings.Contains(err.Error(), "the reply is empty") {
+		t.Errorf("error %v for a reply of thoughts alone", err)
+	}
+	for _, answer = range []string{"<think>\nThe token.\n</think>\n\nRenew a token?", "The token.</think>Renew a token?"} {
+		thinks := rewriter(t, "m", t.TempDir(), func(string, llms.CallOptions) (string, error) { return answer, nil })
+		if got, err := thinks.Rewrite(ctx, history, "q"); err != nil || got.Effective != "Renew a token?" {
+			t.Errorf("%q: %+v, error %v", answer, got, err)
+		}
+	}
 	// A failure stores nothing; the next run asks again.
 	answer = "good"
 	if got, err := r.Rewrite(ctx, history, "q"); err != nil || got.Cached || got.Effective != "good" {

@@ -25,7 +25,7 @@ type TextSplitter interface {
 // A chunk that is not a piece of the text, beginning later than the chunk
 // before or together with it but longer, is refused: a splitter that rewrites
 // what it cuts, as the one for Markdown does with tables, has no offsets. So is
-// a chunk that is not UTF-8.
+// a document or a chunk that is not UTF-8.
 //
 // Where a text repeats itself and a chunk fits in several places, it is put
 // right behind the chunk before if it fits there, else where it overlaps that
@@ -33,6 +33,9 @@ type TextSplitter interface {
 func SplitText(s TextSplitter, document, text string) ([]mapmatched.Chunk, error) {
 	if document == "" {
 		return nil, fail("split", mapmatched.KindInvalid, "the document ID is empty; chunk IDs begin with it")
+	}
+	if !utf8.ValidString(text) {
+		return nil, fail("split", mapmatched.KindInvalid, "document %q is not UTF-8; convert it", document)
 	}
 	pieces, err := s.SplitText(text)
 	if err != nil {

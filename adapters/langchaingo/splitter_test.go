@@ -76,6 +76,9 @@ func TestSplitText(t *testing.T) {
 	if _, err := langchaingo.SplitText(pieces{"a"}, "", "a"); err == nil || !strings.Contains(err.Error(), "document ID is empty") {
 		t.Errorf("error %v without a document ID", err)
 	}
+	if _, err := langchaingo.SplitText(pieces{"a"}, "notes.txt", "a\xff"); err == nil || !strings.Contains(err.Error(), `document "notes.txt" is not UTF-8`) {
+		t.Errorf("error %v of a document that is not UTF-8", err)
+	}
 	boom := errors.New("boom")
 	if _, err := langchaingo.SplitText(failing{boom}, "d", "a"); !errors.Is(err, boom) {
 		t.Errorf("error %v of a splitter that failed", err)

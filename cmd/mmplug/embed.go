@@ -25,6 +25,25 @@ import (
 // embedUsage says what --embed takes.
 const embedUsage = "a sentence-transformers directory with an ONNX model, or a URL such as langchaingo:ollama?model=NAME"
 
+// modelSpec is the value of --embed. An empty one, as an unset variable of the
+// shell leaves it, is refused rather than taken for none.
+type modelSpec string
+
+// String implements pflag.Value.
+func (m *modelSpec) String() string { return string(*m) }
+
+// Type implements pflag.Value.
+func (*modelSpec) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (m *modelSpec) Set(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("it names no model; give " + embedUsage)
+	}
+	*m = modelSpec(s)
+	return nil
+}
+
 // embedding is a model with the identity of its vectors.
 type embedding struct {
 	mapmatched.Embedder
@@ -55,7 +74,8 @@ func openEmbedding(ctx context.Context, spec string) (*embedding, error) {
 
 // identityOf is what an embedder says of itself, or what its URL says: the
 // parameter model is the model, what is before the parameters the provider.
-// Without that parameter, what follows the scheme is the model.
+// Without that parameter, what follows the scheme is the model. With it, the
+// parameter revision is the revision.
 func identityOf(e mapmatched.Embedder, spec string) embedded.VectorIdentity {
 	if known, ok := e.(interface {
 		Identity() embedded.VectorIdentity
@@ -66,7 +86,7 @@ func identityOf(e mapmatched.Embedder, spec string) embedded.VectorIdentity {
 	scheme, rest, _ := strings.Cut(place, ":")
 	id := embedded.VectorIdentity{Provider: strings.ToLower(scheme), Model: rest, Normalization: embedded.NormalizationL2}
 	if values, err := url.ParseQuery(query); err == nil && values.Get("model") != "" {
-		id.Provider, id.Model = id.Provider+":"+rest, values.Get("model")
+		id.Provider, id.Model, id.Revision = id.Provider+":"+rest, values.Get("model"), values.Get("revision")
 	}
 	return id
 }
@@ -79,6 +99,34 @@ func (e *embedding) close() {
 	if c, ok := e.Embedder.(io.Closer); ok {
 		c.Close() //nolint:errcheck // the program has what it wanted of it
 	}
+}
+
+// truncated says how many texts were longer than the model takes, and how many
+// tokens that is; 0 for models that do not say.
+func (e *embedding) truncated() (texts, tokens int) {
+	if e == nil {
+		return 0, 0
+	}
+	if m, ok := e.Embedder.(interface {
+		Truncated() int
+		MaxTokens() int
+	}); ok {
+		return m.Truncated(), m.MaxTokens()
+	}
+	return 0, 0
+}
+
+// warnTruncated tells of the chunks that are in the vectors in part only.
+func (e *embedding) warnTruncated(w io.Writer, chunks int) {
+	texts, tokens := e.truncated()
+	if texts == 0 {
+		return
+	}
+	verb := "are"
+	if texts == 1 {
+		verb = "is"
+	}
+	fmt.Fprintf(w, "warning: %d of %s %s longer than %d tokens; the rest is not in the vectors\n", texts, count(chunks, "chunk", "chunks"), verb, tokens) //nolint:errcheck // stderr may be gone
 }
 
 // embedBatch is how many chunks are embedded between two steps of the bar.
@@ -114,7 +162,7 @@ type vectorFlags struct {
 }
 
 func (f *vectorFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.embed, "embed", "", "embed the chunks with this model: "+embedUsage)
+	cmd.Flags().Var((*modelSpec)(&f.embed), "embed", "embed the chunks with this model: "+embedUsage)
 	cmd.Flags().IntVar(&f.knn, "knn", 0, "join each chunk to this many nearest ones by --embed (default none)")
 }
 
@@ -186,7 +234,7 @@ type armFlags struct {
 
 func (f *armFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.arm, "arm", "", "how passages are found: lexical, by words, or dense, by vectors (default lexical, dense with --embed)")
-	cmd.Flags().StringVar(&f.embed, "embed", "", "embed the questions with the model that made the index: "+embedUsage)
+	cmd.Flags().Var((*modelSpec)(&f.embed), "embed", "embed the questions with the model that made the index: "+embedUsage)
 }
 
 // open opens an index to be asked in the way of the flags. The model, nil when

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -21,6 +22,8 @@ type wordCounter struct {
 	words  []string
 	failAt int // call that fails, from 1; 0 for none
 	lose   int // vectors left out of every reply
+	long   int // texts of more bytes than this count as truncated; 0 for none
+	cut    int
 	calls  int
 	closed bool
 }
@@ -32,12 +35,19 @@ func (w *wordCounter) Embed(_ context.Context, texts []string) ([][]float32, err
 	}
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
+		if w.long > 0 && len(text) > w.long {
+			w.cut++
+		}
 		for _, word := range w.words {
 			vectors[i] = append(vectors[i], 0.1+float32(strings.Count(strings.ToLower(text), word)))
 		}
 	}
 	return vectors[w.lose:], nil
 }
+
+func (w *wordCounter) Truncated() int { return w.cut }
+
+func (w *wordCounter) MaxTokens() int { return w.long }
 
 func (w *wordCounter) Close() error {
 	w.closed = true
@@ -48,10 +58,11 @@ func init() {
 	registry.RegisterEmbedder("testwords", registry.EmbedderOpener{
 		Doc: registry.Doc{
 			Summary: "counts words", Example: "testwords:?model=road,noise",
-			Parameters: []registry.Parameter{{Name: "model", Usage: "the words"}, {Name: "fail_at", Usage: "call that fails"}},
+			Parameters: []registry.Parameter{{Name: "model", Usage: "the words"}, {Name: "fail_at", Usage: "call that fails"}, {Name: "long", Usage: "bytes of a long text"}, {Name: "revision", Usage: "any"}},
 		},
 		Open: func(_ context.Context, _ registry.Location, p *registry.Params) (mapmatched.Embedder, error) {
-			return &wordCounter{words: strings.Split(p.String("model", ""), ","), failAt: p.Int("fail_at", 0, 0, 10)}, p.Err()
+			_ = p.String("revision", "")
+			return &wordCounter{words: strings.Split(p.String("model", ""), ","), failAt: p.Int("fail_at", 0, 0, 10), long: p.Int("long", 0, 0, 1000)}, p.Err()
 		},
 	})
 }
@@ -169,6 +180,50 @@ func TestEmbeddingFails(t *testing.T) {
 		if e.close(); !test.model.closed {
 			t.Error("the model was not closed")
 		}
+	}
+}
+
+// An unset variable of the shell is not the same as no flag.
+func TestEmptyModel(t *testing.T) {
+	for _, args := range [][]string{
+		{"index", docs(t), "--out", filepath.Join(t.TempDir(), "x.idx"), "--embed", ""},
+		{"chat", "--index", "x.idx", "--embed", " "},
+	} {
+		result := mmplug(t, "", args...)
+		if result.code != 2 || !strings.Contains(result.err, "it names no model") {
+			t.Errorf("%q: %+v", args, result)
+		}
+	}
+}
+
+// Chunks that are in the vectors in part only are counted.
+func TestTruncatedChunks(t *testing.T) {
+	dir := docs(t)
+	for long, want := range map[string]string{"1": " longer than 1 tokens; the rest is not in the vectors\n", "1000": ""} {
+		result := mmplug(t, "", "index", dir, "--out", filepath.Join(t.TempDir(), "x.idx"), "--embed", threeWords+"&long="+long, "--json")
+		var report struct {
+			Truncated *int `json:"truncated_chunks"`
+		}
+		if err := json.Unmarshal([]byte(result.out), &report); err != nil || report.Truncated == nil {
+			t.Fatalf("%v of %+v", err, result)
+		}
+		if (*report.Truncated > 0) != (want != "") || want != "" && !strings.Contains(result.err, fmt.Sprintf("warning: %d of %[1]d chunks are", *report.Truncated)+want) || want == "" && strings.Contains(result.err, "longer") {
+			t.Errorf("long=%s: %+v", long, result)
+		}
+	}
+}
+
+// Vectors of another revision of a service are stale.
+func TestRevisionOfService(t *testing.T) {
+	dir, _ := embeddedDocs(t, threeWords+"&revision=r1", 0)
+	x, model, err := (&armFlags{embed: threeWords + "&revision=r1"}).open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Close() //nolint:errcheck // only read
+	model.close()
+	if _, _, err = (&armFlags{embed: threeWords + "&revision=r2"}).open(t.Context(), dir); !errors.Is(err, mapmatched.ErrStaleIndex) || !strings.Contains(err.Error(), `revision is "r1", wanted "r2"`) {
+		t.Errorf("error %v", err)
 	}
 }
 

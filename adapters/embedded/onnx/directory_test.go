@@ -19,7 +19,7 @@ func TestOpenDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.name != "tiny" || d.pooling != poolMean || d.dimension != 4 || d.limit != 10 ||
+	if d.name != "tiny-model" || d.pooling != poolMean || d.dimension != 4 || d.limit != 10 ||
 		!slices.Equal(d.before, []int{2}) || !slices.Equal(d.after, []int{3}) {
 		t.Errorf("got %+v", d)
 	}

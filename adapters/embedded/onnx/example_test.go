@@ -31,5 +31,5 @@ func ExampleOpen() {
 	// Output:
 	// [0.278 0.000 0.769 -0.576]
 	// [0.363 -0.659 0.000 0.659]
-	// onnx tests/tiny a3637bc8 4 l2
+	// onnx tiny a3637bc8 4 l2
 }
