@@ -94,7 +94,9 @@ func (d *Decay) EdgeWeight(t mapmatched.EdgeType) float64 {
 //
 // The decay of a path is the product of the weights of its edges, multiplied
 // from the root on; a path whose decay is below d.Floor, or too small for a
-// float64, is cut off there. The decay of a chunk from one root is that of its best path: under decay_v1 among
+// float64, is cut off there. The product is that of float64, so that three edges
+// of 0.7 give a little less than 0.343 and a floor of 0.343 cuts them off. The
+// decay of a chunk from one root is that of its best path: under decay_v1 among
 // the paths with the fewest edges, under decay_exact_v1 among all. Of several
 // roots the one with the largest decay counts, then the one with fewer hops,
 // then the one listed first. A root listed twice counts once.
@@ -266,6 +268,7 @@ func (x *expansion) allows(id string) bool {
 }
 
 // DecayDifference is a chunk on which decay_v1 and decay_exact_v1 disagree.
+// Where decay_v1 does not reach it, its decay is 0 and its hops are −1.
 type DecayDifference struct {
 	ChunkID   string  `json:"chunk_id"`
 	Decay     float64 `json:"decay_v1"`
@@ -275,8 +278,13 @@ type DecayDifference struct {
 }
 
 // CompareDecay expands by both formulas, whatever d.Version is, and lists the
-// chunks whose decay differs, by chunk ID. A limit in opts is ignored: both
-// formulas reach the same chunks. Empty means that decay_v1 is exact here.
+// chunks whose decay differs, by chunk ID. A limit in opts is ignored. Empty
+// means that decay_v1 is exact here.
+//
+// What decay_v1 reaches decay_exact_v1 reaches too. The other way round holds
+// only for a floor of 0: decay_v1 goes on from the decay of the shortest path to
+// a chunk, which the floor may cut off while that of a better, longer path goes
+// on to further chunks.
 func CompareDecay(ctx context.Context, g Adjacency, roots []string, d Decay, opts *ExpandOptions) ([]DecayDifference, error) {
 	all := ExpandOptions{}
 	if opts != nil {
@@ -292,14 +300,18 @@ func CompareDecay(ctx context.Context, g Adjacency, roots []string, d Decay, opt
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[string]Reached, len(exact))
-	for _, r := range exact {
+	byID := make(map[string]Reached, len(fast))
+	for _, r := range fast {
 		byID[r.ChunkID] = r
 	}
 	differences := []DecayDifference{}
-	for _, r := range fast {
-		if e := byID[r.ChunkID]; e.Decay != r.Decay {
-			differences = append(differences, DecayDifference{r.ChunkID, r.Decay, r.Hops, e.Decay, e.Hops})
+	for _, e := range exact {
+		r, known := byID[e.ChunkID]
+		if !known {
+			r = Reached{Hops: -1}
+		}
+		if e.Decay != r.Decay {
+			differences = append(differences, DecayDifference{e.ChunkID, r.Decay, r.Hops, e.Decay, e.Hops})
 		}
 	}
 	slices.SortFunc(differences, func(a, b DecayDifference) int { return strings.Compare(a.ChunkID, b.ChunkID) })

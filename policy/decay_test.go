@@ -126,6 +126,86 @@ func TestCompareDecayReportsWhereTheTwoDiffer(t *testing.T) {
 	}
 }
 
+// Above a floor of 0 there are chunks that only decay_exact_v1 reaches.
+func TestCompareDecayListsWhatOnlyTheExactFormulaReaches(t *testing.T) {
+	edge := func(from, to, kind string) mapmatched.Edge {
+		return mapmatched.Edge{From: from, To: to, Weight: 1, Type: mapmatched.EdgeType(kind)}
+	}
+	g := mustEdgeList(t, true, edge("r", "b", "weak"), edge("r", "a", "strong"), edge("a", "b", "strong"), edge("b", "c", "middling"))
+	d := DefaultDecay()
+	d.Depth, d.Floor = 3, 0.05
+	d.Weights = map[string]float64{"weak": 0.1, "strong": 0.95, "middling": 0.3}
+	strong := 0.95 // no constant: products are those of float64
+	got, err := CompareDecay(t.Context(), g, []string{"r"}, d, nil)
+	want := []DecayDifference{{"b", 0.1, 1, strong * strong, 2}, {"c", 0, -1, strong * strong * 0.3, 3}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v (%v), want %v", got, err, want)
+	}
+	r := rand.New(rand.NewPCG(23, 29))
+	only := 0
+	for range 2000 {
+		edges, d := randomEdges(r), randomDecay(r)
+		d.Version = DecayV1
+		g := mustEdgeList(t, false, edges...)
+		want := map[string]DecayDifference{}
+		for id, byHops := range walkAll(edges, "a", d) {
+			w := DecayDifference{ChunkID: id, Hops: -1}
+			for hops, decay := range byHops {
+				if decay > w.Exact || decay == w.Exact && hops < w.ExactHops {
+					w.Exact, w.ExactHops = decay, hops
+				}
+			}
+			want[id] = w
+		}
+		for _, reached := range mustExpand(t, g, []string{"a"}, d, nil) {
+			w := want[reached.ChunkID]
+			w.Decay, w.Hops = reached.Decay, reached.Hops
+			want[reached.ChunkID] = w
+		}
+		got, err := CompareDecay(t.Context(), g, []string{"a"}, d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, difference := range got {
+			if difference != want[difference.ChunkID] || difference.Exact == difference.Decay {
+				t.Fatalf("got %+v, want %+v\n%+v\n%v", difference, want[difference.ChunkID], d, edges)
+			}
+			if difference.Hops < 0 {
+				only++
+			}
+			delete(want, difference.ChunkID)
+		}
+		for _, w := range want {
+			if w.Exact != w.Decay {
+				t.Fatalf("%+v is missing\n%+v\n%v", w, d, edges)
+			}
+		}
+	}
+	if only == 0 {
+		t.Error("the exact formula never reached more: the test tests little")
+	}
+}
+
+// A floor is compared with the product as float64 has it.
+func TestFloorComparesTheProductOfFloat64(t *testing.T) {
+	chain := mustEdgeList(t, false, mapmatched.Edge{From: "a", To: "b", Weight: 1}, mapmatched.Edge{From: "b", To: "c", Weight: 1}, mapmatched.Edge{From: "c", To: "d", Weight: 1})
+	for _, c := range []struct {
+		floor float64
+		want  int
+	}{
+		{0.343, 3}, {0.3429999999999999, 4}, // 0.7·0.7·0.7 is just below 0.343
+		{0.49, 2}, {0.48999999999999994, 3}, // 0.7·0.7 is just below 0.49
+		{0.7, 2},
+	} {
+		for _, version := range []string{DecayV1, DecayExactV1} {
+			d := Decay{Version: version, DefaultWeight: 0.7, Depth: 3, Floor: c.floor}
+			if got := mustExpand(t, chain, []string{"a"}, d, nil); len(got) != c.want {
+				t.Errorf("%s, floor %v: %v, want %d chunks", version, c.floor, got, c.want)
+			}
+		}
+	}
+}
+
 func TestExpandFloorAndDepth(t *testing.T) {
 	// A chain of eleven chunks: the decay after n edges is 0.7 to the n.
 	var edges []mapmatched.Edge

@@ -16,7 +16,7 @@ import (
 // EvidenceOf returns the evidence that a file gives, an evaluation report: its
 // SHA-256. An empty file gives none.
 func EvidenceOf(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return "", err
 	}

@@ -79,7 +79,7 @@ func (p *Policy) Fits(x IndexIdentity) error {
 func (p *Policy) ChunkPolicy() string {
 	c, tag := p.Chunking, p.Chunking.Version
 	if tag == MarkdownV1 {
-		tag += "+text_v1" // for files without markup
+		tag += "+text_v1+html_v1" // for files without markup and for pages
 	}
 	if c.Version != MarkdownV1 || c.Limit != DefaultChunking().Limit {
 		tag += fmt.Sprintf(" limit=%d %s", c.Limit, c.Unit)

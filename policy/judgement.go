@@ -18,7 +18,9 @@ const (
 	SuggestSupersede Suggestion = "supersede" // let the first take the place of the second
 )
 
-// The metadata that a judgement reads, beside MetadataDocument.
+// The metadata that a judgement reads, beside MetadataDocument. Without a digest
+// the texts of chunks are compared. Only who made the chunks knows revisions: a
+// provider that gives none is never told that one chunk supersedes another.
 const (
 	MetadataDigest   = "digest"   // of the record a chunk was cut from, a string
 	MetadataRevision = "revision" // of that record, a number above 0: of two the larger is newer
@@ -26,11 +28,12 @@ const (
 
 // JudgedChunk is a chunk of an answer as a judgement sees it.
 type JudgedChunk struct {
-	ChunkID  string
-	Document string    // ID of the parent document, "" when unknown
-	Digest   string    // of the record it was cut from, "" when unknown
-	Revision float64   // of that record, the larger the newer; 0 when unknown
-	Vector   []float32 // nil when it has none
+	ChunkID    string
+	Document   string    // ID of the parent document, "" when unknown
+	Digest     string    // of the record it was cut from, "" when unknown
+	Revision   float64   // of that record, the larger the newer; 0 when unknown
+	Vector     []float32 // nil when it has none
+	TextDigest string    // SHA-256 of its text, "" when unknown; counts where one of two has no Digest
 }
 
 // Judgement is a suggestion with the evidence for and against it.
@@ -48,7 +51,8 @@ type Judgement struct {
 // threshold:
 //
 //   - chunks of different parents, or of an unknown one, are kept;
-//   - of the same parent and cut from records of different digests, the one of
+//   - of the same parent and of different digests (those of their records where
+//     both are known, else those of their texts), the one of
 //     the newer record supersedes the other; they are kept when it is not known
 //     which is newer;
 //   - of the same parent otherwise, they are merged.
@@ -96,26 +100,29 @@ func (j *JudgementParameters) judgePair(turn int, a, b JudgedChunk, cosine float
 	out := Judgement{Turn: turn, Suggestion: SuggestMerge, Sources: []string{a.ChunkID, b.ChunkID}}
 	near := fmt.Sprintf("cosine %.6g reaches %.6g", cosine, j.CosineThreshold)
 	same := "same parent " + a.Document
-	known := a.Digest != "" && b.Digest != ""
+	digestA, digestB, digest := a.Digest, b.Digest, "digest"
+	if a.Digest == "" || b.Digest == "" {
+		digestA, digestB, digest = a.TextDigest, b.TextDigest, "text"
+	}
 	switch {
 	case a.Document == "" || b.Document == "":
 		out.Suggestion, out.Support, out.CounterEvidence = SuggestKeep, []string{"parent unknown"}, []string{near}
 	case a.Document != b.Document:
 		out.Suggestion = SuggestKeep
 		out.Support, out.CounterEvidence = []string{"different parents " + a.Document + " and " + b.Document}, []string{near}
-	case known && a.Digest == b.Digest:
-		out.Support = []string{near, same, "same digest"}
-	case !known:
+	case digestA != "" && digestA == digestB:
+		out.Support = []string{near, same, "same " + digest}
+	case digestA == "" || digestB == "":
 		out.Support, out.CounterEvidence = []string{near, same}, []string{"digest unknown"}
 	case a.Revision == 0 || b.Revision == 0 || a.Revision == b.Revision:
 		out.Suggestion = SuggestKeep
-		out.Support, out.CounterEvidence = []string{"different digests, and which is newer is not known"}, []string{near, same}
+		out.Support, out.CounterEvidence = []string{"different " + digest + "s, and which is newer is not known"}, []string{near, same}
 	default:
 		if b.Revision > a.Revision {
 			a, b = b, a
 		}
 		out.Suggestion, out.Sources = SuggestSupersede, []string{a.ChunkID, b.ChunkID}
-		out.Support = []string{near, same, fmt.Sprintf("newer digest, of revision %v after %v", a.Revision, b.Revision)}
+		out.Support = []string{near, same, fmt.Sprintf("newer %s, of revision %v after %v", digest, a.Revision, b.Revision)}
 	}
 	return out.weighed()
 }

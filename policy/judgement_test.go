@@ -19,23 +19,31 @@ func TestJudgementSuggestsKeepMergeOrSupersede(t *testing.T) {
 		{"no chunks", nil, ``},
 		{"one chunk", []JudgedChunk{{ChunkID: "a", Document: "d", Vector: up}},
 			`"suggestion":"keep","sources":["a"],"support":null,"counter_evidence":null,"confidence":0`},
-		{"newer digest of the same parent", []JudgedChunk{{"a", "d", "x", 1, up}, {"b", "d", "y", 2, up}},
+		{"newer digest of the same parent", []JudgedChunk{{"a", "d", "x", 1, up, ""}, {"b", "d", "y", 2, up, ""}},
 			`"suggestion":"supersede","sources":["b","a"],"support":[` + near + `,"same parent d","newer digest, of revision 2 after 1"],"counter_evidence":null,"confidence":1`},
-		{"the newer one may come first", []JudgedChunk{{"a", "d", "x", 3, up}, {"b", "d", "y", 2, up}},
+		{"the newer one may come first", []JudgedChunk{{"a", "d", "x", 3, up, ""}, {"b", "d", "y", 2, up, ""}},
 			`"suggestion":"supersede","sources":["a","b"],"support":[` + near + `,"same parent d","newer digest, of revision 3 after 2"],"counter_evidence":null,"confidence":1`},
-		{"the same digest", []JudgedChunk{{"a", "d", "x", 1, up}, {"b", "d", "x", 1, up}},
+		{"the same digest", []JudgedChunk{{"a", "d", "x", 1, up, ""}, {"b", "d", "x", 1, up, ""}},
 			`"suggestion":"merge","sources":["a","b"],"support":[` + near + `,"same parent d","same digest"],"counter_evidence":null,"confidence":1`},
 		{"no digest", []JudgedChunk{{ChunkID: "a", Document: "d", Vector: up}, {ChunkID: "b", Document: "d", Digest: "x", Vector: up}},
 			`"suggestion":"merge","sources":["a","b"],"support":[` + near + `,"same parent d"],"counter_evidence":["digest unknown"],"confidence":0.6666666666666666`},
-		{"which digest is newer is not known", []JudgedChunk{{"a", "d", "x", 0, up}, {"b", "d", "y", 2, up}},
+		{"without digests the texts count", []JudgedChunk{{"a", "d", "", 0, up, "x"}, {"b", "d", "", 0, up, "x"}},
+			`"suggestion":"merge","sources":["a","b"],"support":[` + near + `,"same parent d","same text"],"counter_evidence":null,"confidence":1`},
+		{"a digest and a text are not compared", []JudgedChunk{{"a", "d", "x", 0, up, "t"}, {"b", "d", "", 0, up, "t"}},
+			`"suggestion":"merge","sources":["a","b"],"support":[` + near + `,"same parent d","same text"],"counter_evidence":null,"confidence":1`},
+		{"other texts", []JudgedChunk{{"a", "d", "", 0, up, "x"}, {"b", "d", "", 2, up, "y"}},
+			`"suggestion":"keep","sources":["a","b"],"support":["different texts, and which is newer is not known"],"counter_evidence":[` + near + `,"same parent d"],"confidence":0.3333333333333333`},
+		{"other texts with revisions", []JudgedChunk{{"a", "d", "", 1, up, "x"}, {"b", "d", "", 2, up, "y"}},
+			`"suggestion":"supersede","sources":["b","a"],"support":[` + near + `,"same parent d","newer text, of revision 2 after 1"],"counter_evidence":null,"confidence":1`},
+		{"which digest is newer is not known", []JudgedChunk{{"a", "d", "x", 0, up, ""}, {"b", "d", "y", 2, up, ""}},
 			`"suggestion":"keep","sources":["a","b"],"support":["different digests, and which is newer is not known"],"counter_evidence":[` + near + `,"same parent d"],"confidence":0.3333333333333333`},
-		{"different parents", []JudgedChunk{{"a", "d", "x", 1, up}, {"b", "e", "y", 2, up}},
+		{"different parents", []JudgedChunk{{"a", "d", "x", 1, up, ""}, {"b", "e", "y", 2, up, ""}},
 			`"suggestion":"keep","sources":["a","b"],"support":["different parents d and e"],"counter_evidence":[` + near + `],"confidence":0.5`},
 		{"unknown parents are not one", []JudgedChunk{{ChunkID: "a", Vector: up}, {ChunkID: "b", Vector: up}},
 			`"suggestion":"keep","sources":["a","b"],"support":["parent unknown"],"counter_evidence":[` + near + `],"confidence":0.5`},
-		{"a cosine equal to the threshold reaches it", []JudgedChunk{{"a", "d", "x", 1, []float32{5, 0}}, {"b", "d", "x", 1, []float32{30, 40}}},
+		{"a cosine equal to the threshold reaches it", []JudgedChunk{{"a", "d", "x", 1, []float32{5, 0}, ""}, {"b", "d", "x", 1, []float32{30, 40}, ""}},
 			`"suggestion":"merge","sources":["a","b"],"support":["cosine 0.6 reaches 0.6","same parent d","same digest"],"counter_evidence":null,"confidence":1`},
-		{"not near", []JudgedChunk{{"a", "d", "x", 1, up}, {"b", "d", "y", 2, []float32{1, 0}}, {ChunkID: "c"}},
+		{"not near", []JudgedChunk{{"a", "d", "x", 1, up, ""}, {"b", "d", "y", 2, []float32{1, 0}, ""}, {ChunkID: "c"}},
 			`"suggestion":"keep","sources":["a"],"support":["no two chunks reach cosine 0.6, the nearest have 0"],"counter_evidence":["1 of 3 chunks have no vector"],"confidence":0.5`},
 	} {
 		got, err := p.Judge(2, c.chunks)
@@ -47,7 +55,7 @@ func TestJudgementSuggestsKeepMergeOrSupersede(t *testing.T) {
 			t.Errorf("%s: %s (%v), want %s", c.name, asJSON(t, got), err, want)
 		}
 	}
-	three, err := p.Judge(0, []JudgedChunk{{"a", "d", "x", 1, up}, {"b", "d", "x", 1, up}, {"c", "d", "x", 1, up}})
+	three, err := p.Judge(0, []JudgedChunk{{"a", "d", "x", 1, up, ""}, {"b", "d", "x", 1, up, ""}, {"c", "d", "x", 1, up, ""}})
 	if err != nil || len(three) != 3 {
 		t.Errorf("three chunks that are alike give %d judgements (%v), want one for each two", len(three), err)
 	}
@@ -72,7 +80,7 @@ func TestJudgementRefusesVectorsThatCannotBeCompared(t *testing.T) {
 
 func TestJudgementIsWrittenToTheShadowLogOnly(t *testing.T) {
 	p := DefaultJudgement()
-	got, err := p.Judge(2, []JudgedChunk{{"a", "d", "x", 1, []float32{1}}, {"b", "d", "y", 2, []float32{1}}})
+	got, err := p.Judge(2, []JudgedChunk{{"a", "d", "x", 1, []float32{1}, ""}, {"b", "d", "y", 2, []float32{1}, ""}})
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}

@@ -53,7 +53,8 @@ type Source struct {
 // Load reads a policy from a file, or from several that give different parts
 // of one, in any order: a key in two of them is an error, except "schema",
 // which each has. Whatever is wrong is reported at once, as Problems with file
-// and line. Sections that no file gives have their defaults.
+// and line. Sections that no file gives have their defaults. What is not a
+// regular file is refused.
 //
 // The environment has no say in a policy.
 func Load(paths ...string) (*Policy, error) {
@@ -71,9 +72,22 @@ func Load(paths ...string) (*Policy, error) {
 	return Parse(sources...)
 }
 
+// openRegular opens a file. What is not a regular one is not opened: a pipe would
+// make the caller wait.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file: give one", path)
+	}
+	return os.Open(path)
+}
+
 // readFile reads no more of a file than shows that it is too large.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}

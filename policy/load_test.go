@@ -83,6 +83,14 @@ func TestStrictValues(t *testing.T) {
 		{"true for a whole number", func(f Format) Source { return rerankFile(f, "true") }, "`rerank.budget_ms` is true, it must be a whole number"},
 		{"text for a whole number", func(f Format) Source { return rerankFile(f, `"500"`) },
 			"`rerank.budget_ms` is the text \"500\", it must be a whole number: remove the quotes"},
+		{"too large for a number", func(f Format) Source {
+			return fusionFile(f, "0.7", map[Format]string{YAML: "1e400", JSON: "1e400", TOML: `"1e400"`}[f])
+		},
+			"`fusion.k` is 1e400: too large for a number of 64 bits"},
+		{"too large for a whole number", func(f Format) Source {
+			return rerankFile(f, map[Format]string{YAML: "-1e400", JSON: "-1e400", TOML: `"-1e400"`}[f])
+		},
+			"`rerank.budget_ms` is -1e400: too large for a number of 64 bits"},
 		{"out of range", func(f Format) Source { return fusionFile(f, "1.5", "60") }, "fusion.alpha is 1.5: it must be between 0 and 1"},
 	} {
 		for _, format := range formats {
@@ -124,7 +132,7 @@ func TestStrictFiles(t *testing.T) {
 		{"NaN in TOML", "p.toml", tomlHead + "context.radius = nan\n", []string{"p.toml:3: `context.radius` is nan: a number must be finite"}},
 		{"infinite in TOML", "p.toml", tomlHead + "context.radius = -inf\n", []string{"p.toml:3: `context.radius` is -inf: a number must be finite"}},
 		{"NaN in JSON", "p.json", jsonHead + ",\n\"context\": {\"radius\": NaN}}", []string{"p.json:2: not JSON: invalid character 'N' looking for beginning of value"}},
-		{"overflow", "p.json", jsonHead + `,"context": {"radius": 1e999}}`, []string{"p.json:1: `context.radius` is 1e999: a number must be finite in 64 bits"}},
+		{"overflow", "p.json", jsonHead + `,"context": {"radius": 1e999}}`, []string{"p.json:1: `context.radius` is 1e999: too large for a number of 64 bits"}},
 		{"octal", "p.yaml", yamlHead + "context: {radius: 010}\n", []string{"p.yaml:3: `context.radius` is 010: write numbers in decimal, such as 60, 0.7 or 1e-6"}},
 		{"missing key", "p.yaml", yamlHead + strings.Replace(fmt.Sprintf(yamlFusion, "0.6", "60"), "  k: 60\n", "", 1),
 			[]string{"p.yaml:3: missing key `fusion.k`: what is given of `fusion` must be whole; its default is 60"}},

@@ -418,7 +418,9 @@ func (l *Lexical) Validate() error {
 
 // Chunking is the section "chunking": how documents are cut.
 type Chunking struct {
-	// Version is markdown_v1 (default), m7_chunk_pre_v1 or fixed_v1.
+	// Version is markdown_v1 (default), m7_chunk_pre_v1 or fixed_v1. The
+	// first cuts plain text and HTML too; the others cut the bytes of a file
+	// as they are, which is Markdown and plain text only: HTML is left out.
 	Version string `koanf:"version" json:"version"`
 	// Limit is the most units of a chunk. ≥ 1; default 2000 (bytes).
 	Limit int `koanf:"limit" json:"limit"`

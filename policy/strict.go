@@ -160,6 +160,10 @@ func (s *strict) wrong(b *branch, path, want string) (any, bool) {
 	case b.shape == shapeNull:
 		hint = ": give a value or leave the key out"
 	case b.shape == shapeText && (want == "a number" || want == "a whole number") && numberForm.MatchString(b.text):
+		if _, err := number(b.text); err != nil { // YAML takes it for a text, quoted or not
+			s.add(b.line, path, "`%s` is %w", printablePath(path), err)
+			return nil, false
+		}
 		hint = ": remove the quotes"
 	case b.shape == shapeText && want == "true or false" && (b.text == "true" || b.text == "false"):
 		hint = ": remove the quotes"

@@ -91,7 +91,7 @@ func number(text string) (float64, error) {
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s: a number must be finite in 64 bits", clip(text, 60))
+		return 0, fmt.Errorf("%s: too large for a number of 64 bits", clip(text, 60))
 	}
 	return x + 0, nil
 }

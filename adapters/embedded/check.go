@@ -23,7 +23,10 @@ func (w *writer) check() error {
 	m.Source, m.ChunkPolicy = w.in.Source, w.in.ChunkPolicy
 	m.Lexical = LexicalInfo{
 		Analyzer: lexical.AnalyzerTag, StopwordsSHA256: lexical.StopwordsSHA256,
-		Fields: w.fields, K1: lexical.K1, B: lexical.B,
+		Fields: w.fields, K1: w.bm25.K1, B: w.bm25.B,
+	}
+	if err := w.bm25.Validate(); err != nil {
+		return err
 	}
 	for i, f := range w.fields {
 		if !slices.Contains(DefaultFields(), f) {

@@ -382,3 +382,25 @@ func TestTruncatedWhileOpen(t *testing.T) {
 		wantError(t, err, mapmatched.KindCorrupt, "cut while the index was open")
 	}
 }
+
+// The parameters of BM25 are in the manifest and in the scores, b = 0 too.
+func TestParametersOfBM25(t *testing.T) {
+	in := small()
+	query := mapmatched.Query{Text: "noise"}
+	usual := candidates(t, opened(t, write(t, in), nil), query, 5)
+	for _, p := range []BM25{{K1: 2, B: 0}, {K1: 2, B: 1}, {K1: 0, B: 0.75}} {
+		in.BM25 = &p
+		x := opened(t, write(t, in), nil)
+		if l := x.Manifest().Lexical; l.K1 != p.K1 || l.B != p.B {
+			t.Errorf("%+v: the manifest says %v and %v", p, l.K1, l.B)
+		}
+		got := candidates(t, x, query, 5)
+		if len(got) != len(usual) || len(got) == 0 || got[0].Score == usual[0].Score {
+			t.Errorf("%+v: %v, by default %v", p, got, usual)
+		}
+	}
+	in.BM25 = &BM25{K1: 1.2, B: 0.75}
+	if got := candidates(t, opened(t, write(t, in), nil), query, 5); got[0].Score != usual[0].Score {
+		t.Errorf("the defaults in words give %v, else %v", got, usual)
+	}
+}

@@ -82,7 +82,7 @@ type LexicalInfo struct {
 	Analyzer        string  `json:"analyzer"` // lexical.AnalyzerTag
 	StopwordsSHA256 string  `json:"stopwords_sha256"`
 	Fields          []Field `json:"fields"` // what was indexed of each chunk
-	K1              float64 `json:"k1"`
+	K1              float64 `json:"k1"`     // of BM25, as b is
 	B               float64 `json:"b"`
 }
 
@@ -187,6 +187,9 @@ func (m *Manifest) validate() error {
 	if d := m.Graph.MaximumDistance; !(d > 0) || math.IsInf(d, 0) {
 		return fmt.Errorf("the maximum distance is %v", d)
 	}
+	if err := (BM25{K1: m.Lexical.K1, B: m.Lexical.B}).Validate(); err != nil {
+		return err
+	}
 	edges := 0
 	for i, t := range m.Graph.EdgeTypes {
 		if i > 0 && m.Graph.EdgeTypes[i-1].Type >= t.Type || t.Count < 1 || t.Count > m.Counts.Edges-edges {
@@ -249,8 +252,6 @@ func (m *Manifest) compatible() error {
 		return stale("the analyzer is %q, wanted %q", l.Analyzer, lexical.AnalyzerTag)
 	case l.StopwordsSHA256 != lexical.StopwordsSHA256:
 		return stale("the stopwords have SHA-256 %q, wanted %q", l.StopwordsSHA256, lexical.StopwordsSHA256)
-	case l.K1 != lexical.K1 || l.B != lexical.B:
-		return stale("BM25 has k1 %v and b %v, wanted %v and %v", l.K1, l.B, lexical.K1, lexical.B)
 	case m.Vectors != nil && m.Vectors.Normalization != NormalizationL2:
 		return stale("the normalization is %q, wanted %q", m.Vectors.Normalization, NormalizationL2)
 	}

@@ -98,7 +98,8 @@ func TestOpenRefusesDamagedManifest(t *testing.T) {
 		{"file name", replace(`"order.bin"`, `"../../etc/passwd"`), mapmatched.KindCorrupt, []string{`"../../etc/passwd", not "order.bin"`}},
 		{"analyzer", replace(`"lexical_pre_v2"`, `"lexical_pre_v1"`), mapmatched.KindInvalid, []string{"stale", "lexical_pre_v1", "build the index again"}},
 		{"stopwords", replace(`"stopwords_sha256": "`, `"stopwords_sha256": "0`), mapmatched.KindInvalid, []string{"stale", "stopwords"}},
-		{"k1", replace(`"k1": 1.2`, `"k1": 1.5`), mapmatched.KindInvalid, []string{"stale", "k1 1.5", "1.2"}},
+		{"k1", replace(`"k1": 1.2`, `"k1": -1.2`), mapmatched.KindCorrupt, []string{"is damaged", "k1 of BM25 is -1.2"}},
+		{"b", replace(`"b": 0.75`, `"b": 1.75`), mapmatched.KindCorrupt, []string{"is damaged", "b of BM25 is 1.75"}},
 		{"normalization", replace(`"normalization": "l2"`, `"normalization": "max"`), mapmatched.KindInvalid, []string{"stale", "max"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

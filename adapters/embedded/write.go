@@ -16,6 +16,9 @@ import (
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
+// BM25 are the parameters that the words of an index are scored with.
+type BM25 = lexical.BM25
+
 // Input is what an index is made of.
 type Input struct {
 	// Chunks of the corpus. Their order is the order of ties. None is fine:
@@ -37,6 +40,9 @@ type Input struct {
 	// required with vectors, and the whole is ignored without. A zero dimension
 	// is filled in, an empty normalization means NormalizationL2.
 	VectorIdentity VectorIdentity
+	// BM25 are the parameters that words are scored with; nil means k1 = 1.2 and
+	// b = 0.75.
+	BM25 *BM25
 	// ChunkPolicy is the tag of the chunking, such as "heading_v1".
 	ChunkPolicy string
 	// Source says what was read.
@@ -69,6 +75,10 @@ func Write(ctx context.Context, dir string, in Input, opts *WriteOptions) error 
 	}
 	w := &writer{in: in, fields: opts.Fields, progress: opts.Progress}
 	w.manifest.Tool = opts.Tool
+	w.bm25 = lexical.DefaultBM25()
+	if in.BM25 != nil {
+		w.bm25 = *in.BM25
+	}
 	if w.fields == nil {
 		w.fields = DefaultFields()
 	}
@@ -103,6 +113,7 @@ func kindOfWrite(err error) mapmatched.Kind {
 type writer struct {
 	in       Input
 	fields   []Field
+	bm25     BM25
 	progress func(done, total int)
 	position map[string]uint32 // of a chunk ID
 	order    []uint32          // positions by ascending ID
@@ -148,7 +159,7 @@ func (w *writer) write(ctx context.Context, p place) error {
 
 // files writes all files, the manifest last, and makes them durable.
 func (w *writer) files(ctx context.Context) error {
-	index, err := lexical.Build(ctx, len(w.in.Chunks), func(i int) string {
+	index, err := lexical.Build(ctx, w.bm25, len(w.in.Chunks), func(i int) string {
 		if w.progress != nil && (i%256 == 0 || i == len(w.in.Chunks)-1) {
 			w.progress(i+1, len(w.in.Chunks))
 		}

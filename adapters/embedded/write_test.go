@@ -91,6 +91,8 @@ func TestWriteRefusesFaultyInput(t *testing.T) {
 	}{
 		{"empty chunk ID", func(in *Input) { in.Chunks[1].ID = "" }, mapmatched.ErrEmptyChunkID, []string{"chunk 1", "matching.md"}},
 		{"chunk ID twice", func(in *Input) { in.Chunks[2].ID = "hmm" }, nil, []string{"chunks 0 and 2", "hmm"}},
+		{"k1", func(in *Input) { in.BM25 = &BM25{K1: -1} }, nil, []string{"k1 of BM25 is -1"}},
+		{"b", func(in *Input) { in.BM25 = &BM25{B: 2} }, nil, []string{"b of BM25 is 2"}},
 		{"negative start", func(in *Input) { in.Chunks[0].Start = -1 }, nil, []string{"chunk 0", "-1"}},
 		{"end before start", func(in *Input) { in.Chunks[1].End = 5 }, nil, []string{"chunk 1", "60 to 5"}},
 		{"negative ordinal", func(in *Input) { in.Chunks[1].Ordinal = -7 }, nil, []string{"chunk 1", "-7"}},

@@ -20,7 +20,8 @@
 //
 // Why not a library: those that read the format without C code were tried
 // against the reference implementation and gave other tokens for most texts
-// beyond plain English, panicked on some, or read one model only. The tests compare with tokens of the reference implementation.
+// beyond plain English, panicked on some, or read one model only. The tests
+// compare with tokens of the reference implementation.
 //
 // Regular expressions in a file are those of Oniguruma, which are translated
 // for package regexp. Look-around, anchors of words, and classes inside

@@ -16,10 +16,13 @@ type occurrence struct {
 	term, chunk, count uint32
 }
 
-// Build indexes so many chunks; text returns what is indexed of chunk i and is
-// called once for each i in order. The same texts give the same index. It
-// stops with the error of ctx when that is done.
-func Build(ctx context.Context, chunks int, text func(i int) string) (*Index, error) {
+// Build indexes so many chunks under valid parameters; text returns what is
+// indexed of chunk i and is called once for each i in order. The same texts give
+// the same index. It stops with the error of ctx when that is done.
+func Build(ctx context.Context, p BM25, chunks int, text func(i int) string) (*Index, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
 	if chunks < 0 || int64(chunks) > math.MaxUint32 {
 		return nil, fmt.Errorf("cannot index %d chunks: the limit is %d", chunks, uint32(math.MaxUint32))
 	}
@@ -59,11 +62,11 @@ func Build(ctx context.Context, chunks int, text func(i int) string) (*Index, er
 		lengths[i] = len(words)
 		total += len(words)
 	}
-	return assemble(terms, numbers, seen, lengths, float64(total)/float64(max(chunks, 1)))
+	return assemble(p, terms, numbers, seen, lengths, float64(total)/float64(max(chunks, 1)))
 }
 
 // assemble sorts the terms and lays the occurrences out term by term.
-func assemble(terms []string, numbers map[string]uint32, seen []occurrence, lengths []int, average float64) (*Index, error) {
+func assemble(p BM25, terms []string, numbers map[string]uint32, seen []occurrence, lengths []int, average float64) (*Index, error) {
 	slices.Sort(terms)
 	a := Arrays{
 		Chunks:     len(lengths),
@@ -93,7 +96,7 @@ func assemble(terms []string, numbers map[string]uint32, seen []occurrence, leng
 	for _, o := range seen { // chunk by chunk, so each term's postings ascend
 		r := rank[o.term]
 		a.Postings[next[r]] = o.chunk
-		a.Impacts[next[r]] = Impact(idf[r], int(o.count), lengths[o.chunk], average)
+		a.Impacts[next[r]] = p.Impact(idf[r], int(o.count), lengths[o.chunk], average)
 		next[r]++
 	}
 	start := 0

@@ -11,9 +11,10 @@
 //	impact = idf · tf·(k1+1) / (tf + k1·(1 − b + b·|D|/avgdl))
 //	idf    = ln(1 + (N − n + 0.5)/(n + 0.5))
 //
-// with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza, "The Probabilistic
-// Relevance Framework: BM25 and Beyond", 2009; the 1 inside the logarithm
-// keeps idf positive for terms that most chunks have). The score of a chunk is
+// with k1 = 1.2 and b = 0.75 unless told otherwise (Robertson and Zaragoza,
+// "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; the 1 inside
+// the logarithm keeps idf positive for terms that most chunks have). The score
+// of a chunk is
 //
 //	score = Σ weight·impact
 //

@@ -16,7 +16,12 @@ import (
 
 func build(t testing.TB, texts []string) *Index {
 	t.Helper()
-	x, err := Build(t.Context(), len(texts), func(i int) string { return texts[i] })
+	return buildUnder(t, DefaultBM25(), texts)
+}
+
+func buildUnder(t testing.TB, p BM25, texts []string) *Index {
+	t.Helper()
+	x, err := Build(t.Context(), p, len(texts), func(i int) string { return texts[i] })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +38,7 @@ func search(t testing.TB, x *Index, query string, limit int) []Hit {
 }
 
 // naive is BM25 as it is written in books: it looks at every word of every text.
-func naive(texts []string, query string) []float64 {
+func naive(p BM25, texts []string, query string) []float64 {
 	docs := make([][]string, len(texts))
 	total := 0
 	for i, t := range texts {
@@ -60,7 +65,9 @@ func naive(texts []string, query string) []float64 {
 		idf := math.Log(1 + (float64(len(docs))-n+0.5)/(n+0.5))
 		for i, d := range docs {
 			tf := count(d, w)
-			scores[i] += idf * tf * 2.2 / (tf + 1.2*(0.25+0.75*float64(len(d))/avgdl))
+			if tf > 0 {
+				scores[i] += idf * tf * (p.K1 + 1) / (tf + p.K1*(1-p.B+p.B*float64(len(d))/avgdl))
+			}
 		}
 	}
 	return scores
@@ -82,11 +89,13 @@ func corpus(r *rand.Rand, texts, words, vocabulary int) []string {
 
 func TestSearchEqualsNaiveBM25(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	for round := range 300 {
+	under := []BM25{DefaultBM25(), {K1: 2, B: 0}, {K1: 2, B: 1}, {}, {K1: 0.5, B: 0.3}, {K1: MaxK1, B: 0.75}}
+	for round := range 600 {
+		p := under[round%len(under)]
 		texts := corpus(r, 1+r.IntN(40), r.IntN(25), 30)
 		query := corpus(r, 1, 6, 33)[0]
-		x := build(t, texts)
-		scores := naive(texts, query)
+		x := buildUnder(t, p, texts)
+		scores := naive(p, texts, query)
 		var want []Hit
 		for i, s := range scores {
 			if s > 0 {
@@ -163,6 +172,37 @@ func TestPruningKeepsTheTop(t *testing.T) {
 	}
 	if pruned == 0 {
 		t.Error("no search left any chunk out: the test tests nothing")
+	}
+}
+
+func TestParametersOfBM25(t *testing.T) {
+	const idf = 1.5
+	for _, c := range []struct {
+		p          BM25
+		tf, length int
+		want       float64 // of average length 10
+	}{
+		{BM25{}, 5, 40, idf},                         // repeats and length do not count
+		{BM25{K1: 2}, 2, 40, idf * 6 / 4},            // length does not count
+		{BM25{K1: 2, B: 1}, 2, 20, idf * 6 / 6},      // twice the length, twice k1
+		{BM25{K1: 2, B: 0.5}, 2, 20, idf * 6 / 5},    // half of that
+		{DefaultBM25(), 1, 10, idf},                  // one in a chunk of average length
+		{BM25{K1: MaxK1, B: 0}, 3, 7, idf * 2.99999}, // nearly the number itself
+	} {
+		if got := c.p.Impact(idf, c.tf, c.length, 10); math.Abs(got-c.want) > 1e-5 {
+			t.Errorf("%+v: a chunk of %d with %d gets %v, want %v", c.p, c.length, c.tf, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		p    BM25
+		want string
+	}{
+		{BM25{K1: -1}, "k1 of BM25 is -1"}, {BM25{K1: math.NaN()}, "k1 of BM25 is NaN"}, {BM25{K1: 2 * MaxK1}, "between 0 and 1000000"},
+		{BM25{B: -0.5}, "b of BM25 is -0.5"}, {BM25{B: 1.5}, "b of BM25 is 1.5"}, {BM25{B: math.NaN()}, "b of BM25 is NaN"},
+	} {
+		if _, err := Build(t.Context(), c.p, 0, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want one with %q", c.p, err, c.want)
+		}
 	}
 }
 
@@ -267,7 +307,7 @@ func TestSearchStopsWithContext(t *testing.T) {
 	if _, err := x.Scores(ctx, QueryTerms("alpha"), []uint32{0}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Scores: %v", err)
 	}
-	if _, err := Build(ctx, 1, func(int) string { return "" }); !errors.Is(err, context.Canceled) {
+	if _, err := Build(ctx, DefaultBM25(), 1, func(int) string { return "" }); !errors.Is(err, context.Canceled) {
 		t.Errorf("Build: %v", err)
 	}
 }
@@ -374,7 +414,7 @@ func ExampleIndex_Search() {
 		"Roads are edges of a graph.",
 		"The weather is nice.",
 	}
-	x, err := Build(context.Background(), len(texts), func(i int) string { return texts[i] })
+	x, err := Build(context.Background(), DefaultBM25(), len(texts), func(i int) string { return texts[i] })
 	if err != nil {
 		fmt.Println(err)
 		return
