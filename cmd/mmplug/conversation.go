@@ -23,6 +23,7 @@ type conversationFlags struct {
 	index, session, html string
 	policy, shadow, log  string
 	clusters             string
+	decayDifferences     bool
 	arm                  armFlags
 }
 
@@ -33,6 +34,7 @@ func (f *conversationFlags) add(cmd *cobra.Command) {
 	f.arm.add(cmd)
 	cmd.Flags().StringVar(&f.policy, "policy", policy.Plain, policyUsage)
 	cmd.Flags().StringVar(&f.log, "shadow-log", "", "file to add what runs in shadow to (JSON lines)")
+	cmd.Flags().BoolVar(&f.decayDifferences, "decay-differences", false, "note in the trace where decay_v1 and decay_exact_v1 differ")
 	cmd.Flags().StringVar(&f.shadow, "shadow-policy", "", "policy to run in shadow: it answers too, and only the log gets to know")
 	cmd.Flags().StringVar(&f.clusters, "clusters", "", "clusters made by mmplug graph cluster, a feature of the policy's section clustering")
 	_ = cmd.MarkFlagDirname("index") // for completion; the flag is there
@@ -173,6 +175,7 @@ func (c *conversation) parts(ctx context.Context) (policy.Parts, error) {
 		return parts, err
 	}
 	parts.Arms = c.arms
+	parts.DecayDifferences = c.flags.decayDifferences
 	if c.model != nil {
 		parts.Embedder = c.model
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -94,6 +95,10 @@ func TestPolicyOfAConversation(t *testing.T) {
 			t.Errorf("the answer lacks %s", want)
 		}
 	}
+	debug := fine(t, "", "ask", "--index", idx, "--policy", team, "--decay-differences", "--json", "How long does an access token last?")
+	if strings.Contains(first[0], `"decay_differences"`) || !strings.Contains(debug, `"decay_differences"`) {
+		t.Error("--decay-differences alone notes where the formulas of decay differ")
+	}
 	if trace := fine(t, "", "trace", "show", "--json", session); !strings.Contains(trace, digestOf(t, team)) || !strings.Contains(trace, `"gate"`) {
 		t.Errorf("the trace of the session is %s", trace)
 	}
@@ -166,7 +171,7 @@ func TestShadowFlagsAreChecked(t *testing.T) {
 	fails(t, exitUsage, "", ask("--shadow-log", "-"), "--shadow-log: standard output has the answers already; name a file")
 	fails(t, exitFailed, "", ask("--shadow-log", filepath.Join(log, "x")), "cannot write", "check the path")
 	fails(t, exitFailed, "", ask("--shadow-log", log, "--shadow-policy", "plian"), `shadow policy: no built-in policy is named "plian"; did you mean "plain"?`)
-	fails(t, exitFailed, "", ask("--shadow-log", log, "--shadow-policy", stale), "shadow policy stale", "stale index", `the policy says "markdown_v1+text_v1 limit=99 bytes"`)
+	fails(t, exitFailed, "", ask("--shadow-log", log, "--shadow-policy", stale), "shadow policy stale", "stale index", `the policy says "markdown_v1+text_v1+html_v1 limit=99 bytes"`)
 	fails(t, exitFailed, "", ask("--clusters", log+"none"), "cannot read "+log+"none")
 }
 
@@ -176,11 +181,11 @@ func TestPolicyThatDoesNotFitTheIndexIsRefused(t *testing.T) {
 	idx, session := handbookIdx(t), filepath.Join(t.TempDir(), "s.json")
 	fine(t, "", "ask", "--index", idx, "--session", session, "renew")
 	for want, change := range map[string]func(p *policy.Policy){
-		`the chunk policy is "markdown_v1+text_v1", the policy says "fixed_v1 limit=2000 bytes"`: func(p *policy.Policy) { p.Chunking.Version = policy.FixedV1 },
-		`the policy says "markdown_v1+text_v1 maximum_distance=4"`:                               func(p *policy.Policy) { p.Graph.MaximumDistance = 4 },
-		`the policy says "markdown_v1+text_v1 link=3"`:                                           func(p *policy.Policy) { p.Graph.Weights = map[string]float64{"link": 3} },
-		`lexical.k1 is 1.2, the policy says 2`:                                                   func(p *policy.Policy) { p.Lexical.K1 = 2 },
-		`there are no vectors, the policy says vectors.model "e5"`:                               func(p *policy.Policy) { p.Vectors.Provider, p.Vectors.Model, p.Vectors.Dimension = "onnx", "e5", 8 },
+		`the chunk policy is "markdown_v1+text_v1+html_v1", the policy says "fixed_v1 limit=2000 bytes"`: func(p *policy.Policy) { p.Chunking.Version = policy.FixedV1 },
+		`the policy says "markdown_v1+text_v1+html_v1 maximum_distance=4"`:                               func(p *policy.Policy) { p.Graph.MaximumDistance = 4 },
+		`the policy says "markdown_v1+text_v1+html_v1 link=3"`:                                           func(p *policy.Policy) { p.Graph.Weights = map[string]float64{"link": 3} },
+		`lexical.k1 is 1.2, the policy says 2`:                                                           func(p *policy.Policy) { p.Lexical.K1 = 2 },
+		`there are no vectors, the policy says vectors.model "e5"`:                                       func(p *policy.Policy) { p.Vectors.Provider, p.Vectors.Model, p.Vectors.Dimension = "onnx", "e5", 8 },
 	} {
 		path := policyFile(t, "other.policy.yaml", change)
 		rebuild := ": build it again with mmplug index DIR --out IDX --policy " + path
@@ -211,15 +216,15 @@ func TestIndexByPolicy(t *testing.T) {
 		policy string
 		chunks int
 	}{
-		"plain":      {nil, "markdown_v1+text_v1", 5},
-		"small":      {func(p *policy.Policy) { p.Chunking.Limit = 20 }, "markdown_v1+text_v1 limit=20 bytes", 17},
+		"plain":      {nil, "markdown_v1+text_v1+html_v1", 5},
+		"small":      {func(p *policy.Policy) { p.Chunking.Limit = 20 }, "markdown_v1+text_v1+html_v1 limit=20 bytes", 17},
 		"fixed":      {func(p *policy.Policy) { p.Chunking.Version, p.Chunking.Limit = policy.FixedV1, 50 }, "fixed_v1 limit=50 bytes", 6},
 		"fixed-tok":  {pinned(policy.FixedV1, 1000), "fixed_v1 limit=1000 tokens tokenizer=sha256:" + hex.EncodeToString(sum[:]), 3},
 		"paragraphs": {pinned(policy.M7ChunkPreV1, 1000), "m7_chunk_pre_v1 limit=1000 tokens tokenizer=sha256:" + hex.EncodeToString(sum[:]), 3},
 		"graph": {func(p *policy.Policy) {
 			p.Graph.MaximumDistance, p.Graph.Weights = 4, map[string]float64{"link": 3, "next": 0.5}
 		},
-			"markdown_v1+text_v1 maximum_distance=4 link=3 next=0.5", 5},
+			"markdown_v1+text_v1+html_v1 maximum_distance=4 link=3 next=0.5", 5},
 	} {
 		path := policyFile(t, name+".policy.yaml", c.change)
 		put(t, filepath.Join(filepath.Dir(path), "models", "t.json"), tokenizerFile)
@@ -252,6 +257,19 @@ func TestIndexByPolicy(t *testing.T) {
 		}
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+	// HTML is left out, and said to be, by what does not read it.
+	mixed := docs(t)
+	put(t, filepath.Join(mixed, "page.HTML"), "<p>noise</p>")
+	for version, change := range map[string]func(p *policy.Policy){
+		policy.FixedV1: func(p *policy.Policy) { p.Chunking.Version = policy.FixedV1 }, policy.M7ChunkPreV1: pinned(policy.M7ChunkPreV1, 512),
+	} {
+		path := policyFile(t, "mixed.policy.yaml", change)
+		put(t, filepath.Join(filepath.Dir(path), "models", "t.json"), tokenizerFile)
+		r := mmplug(t, "", "index", mixed, "--out", out, "--policy", path)
+		if want := "warning: page.HTML: HTML, which " + version + " does not read\n"; r.code != exitOK || !strings.HasPrefix(r.err, want) || !strings.Contains(r.out, ": 3 documents, ") {
+			t.Errorf("%s: exit status %d, output %q, standard error %q", version, r.code, r.out, r.err)
 		}
 	}
 	lost := policyFile(t, "lost.policy.yaml", pinned(policy.M7ChunkPreV1, 512))
@@ -300,6 +318,25 @@ func TestDecodeUnderAPolicy(t *testing.T) {
 		fails(t, exitFailed, problem(c.options, c.graph), []string{"decode", "--policy", path, "-"}, "standard input: "+c.want)
 	}
 	fails(t, exitFailed, problem(`"beam":3,"temperature":3`, graph), []string{"decode", "--policy", path, "-"}, "options.beam is 3", "options.temperature is 3")
+	for key, change := range map[string]func(p *policy.Policy){
+		"arms.stage is active": func(p *policy.Policy) { p.Arms.Stage = policy.StageActive },
+		"transition.stage is active": func(p *policy.Policy) {
+			p.Transition.Stage = policy.StageActive
+			p.Transition.P, p.Transition.Q = map[string]float64{"stay": 0.5, "jump": 0.5}, map[string]float64{"stay": 0.5, "jump": 0.5}
+		},
+		"decay.stage is active":      func(p *policy.Policy) { p.Decay.Stage = policy.StageActive },
+		"clustering.stage is active": func(p *policy.Policy) { p.Clustering.Stage = policy.StageActive },
+		"rerank.mode is sync":        func(p *policy.Policy) { p.Rerank.Mode = policy.RerankSync },
+		"rerank.mode is deferred":    func(p *policy.Policy) { p.Rerank.Mode = policy.RerankDeferred },
+		"activation.stage is active": func(p *policy.Policy) { p.Activation.Stage = policy.StageActive },
+	} {
+		fails(t, exitFailed, problem(``, graph), []string{"decode", "--policy", policyFile(t, "more.policy.yaml", change), "-"}, "policy more: "+key+", which decode cannot follow")
+	}
+	fails(t, exitFailed, problem(``, graph), []string{"decode", "--policy", policyFile(t, "more.policy.yaml", func(p *policy.Policy) {
+		p.Decay.Stage, p.Activation.Stage = policy.StageActive, policy.StageActive
+	}), "-"}, "decay.stage is active", "activation.stage is active")
+	shadow := policyFile(t, "shadow.policy.yaml", func(p *policy.Policy) { p.Decay.Stage = policy.StageShadow })
+	fine(t, problem(``, graph), "decode", "--policy", shadow, "-")
 	fails(t, exitFailed, problem(``, graph), []string{"decode", "--policy", path + "x.yaml", "-"}, "no such file")
 }
 
@@ -415,5 +452,40 @@ func TestPolicyThatPinsAModel(t *testing.T) {
 	}](t, fine(t, "", slices.Concat(ask("--embed", threeWords), []string{"--json"})...))
 	if len(dense.Turns) != 1 || len(dense.Turns[0].Ranking) == 0 {
 		t.Errorf("by vectors alone under plain: %+v", dense)
+	}
+}
+
+// An index that is made under a policy answers under it, whatever the policy
+// says of words.
+func TestIndexFollowsTheLexicalSection(t *testing.T) {
+	dir := docs(t)
+	ask := func(change func(l *policy.Lexical)) (answer, out string) {
+		t.Helper()
+		out = filepath.Join(t.TempDir(), "docs.idx")
+		path := policyFile(t, "team.policy.yaml", func(p *policy.Policy) { change(&p.Lexical) })
+		if r := mmplug(t, "", "index", dir, "--out", out, "--policy", path); r.code != exitOK {
+			t.Fatal(r.err)
+		}
+		return withoutDigest(t, fine(t, "", "ask", "--index", out, "--policy", path, "--json", "noise on the road")), out
+	}
+	scores := regexp.MustCompile(`"raw_emission_score": [0-9.]+`)
+	plain, _ := ask(func(*policy.Lexical) {})
+	for name, change := range map[string]func(l *policy.Lexical){
+		"k1 above": func(l *policy.Lexical) { l.K1 = 2 }, "k1 zero": func(l *policy.Lexical) { l.K1 = 0 },
+		"b one": func(l *policy.Lexical) { l.B = 1 }, "b zero": func(l *policy.Lexical) { l.B = 0 },
+	} {
+		answer, out := ask(change)
+		if slices.Equal(scores.FindAllString(answer, -1), scores.FindAllString(plain, -1)) {
+			t.Errorf("%s: the scores are those of the defaults", name)
+		}
+		fails(t, exitFailed, "", []string{"ask", "--index", out, "noise"}, "stale index", "lexical.")
+	}
+	out := filepath.Join(t.TempDir(), "docs.idx")
+	other := policyFile(t, "other.policy.yaml", func(p *policy.Policy) { p.Lexical.StopwordsSHA256 = strings.Repeat("0", 64) })
+	fails(t, exitFailed, "", []string{"index", dir, "--out", out, "--policy", other}, "policy other: lexical.stopwords_sha256 is 000", "the only stopwords there are have "+policy.DefaultStopwordsSHA256)
+	huge := policyFile(t, "huge.policy.yaml", func(p *policy.Policy) { p.Lexical.K1 = 1e300 })
+	fails(t, exitFailed, "", []string{"index", dir, "--out", out, "--policy", huge}, "policy huge: lexical: k1 of BM25 is 1e+300")
+	if _, err := os.Stat(out); !os.IsNotExist(err) {
+		t.Errorf("an index was begun: %v", err)
 	}
 }
