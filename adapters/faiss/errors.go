@@ -16,6 +16,9 @@ const adapterName = "faiss"
 // read, or is asked for what its type cannot do.
 var ErrUnsupported = errors.New("not supported")
 
+// errBeyondGo says that libfaiss may read what the Go code does not.
+var errBeyondGo = fmt.Errorf("%w by the Go code", ErrUnsupported)
+
 var (
 	errDamaged = errors.New("index is damaged")
 	errForeign = errors.New("not a FAISS index")
@@ -27,6 +30,10 @@ func damaged(format string, args ...any) error {
 
 func unsupported(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrUnsupported}, args...)...)
+}
+
+func beyondGo(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{errBeyondGo}, args...)...)
 }
 
 // classify makes the error of an operation, its kind found from its cause. An

@@ -133,12 +133,24 @@ func (s *scan) rows(ctx context.Context, b *best, data []float32, id func(at int
 	return nil
 }
 
-// offer pushes a score after a check that it is finite.
+// offer pushes a hit after a check of its ID and that its score is finite.
 func offer(b *best, id int64, score float64) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
 	if math.IsNaN(score) || math.IsInf(score, 0) {
 		return damaged("the score of ID %d is %v: its vector, or its product with the query, is not finite", id, score)
 	}
 	b.push(Hit{ID: id, Score: score})
+	return nil
+}
+
+// checkID reports the ID of a vector that has none. Those of the file were
+// checked when it was opened.
+func checkID(id int64) error {
+	if id < 0 {
+		return damaged("a vector has no valid ID: the file was changed while it was open; write another file and rename it, then open that")
+	}
 	return nil
 }
 

@@ -49,9 +49,6 @@ var typeNames = map[string]string{
 	"IBMp": "IndexBinaryIDMap", "IBM2": "IndexBinaryIDMap2",
 }
 
-// nativeHint says how to read what the Go code cannot.
-const nativeHint = "build with cgo, libfaiss and -tags faiss to have FAISS read it"
-
 // foreignFormats are what other files begin with.
 var foreignFormats = []struct{ magic, name string }{
 	{"version https://git-lfs.github.com/spec/", "a Git LFS pointer, not the file itself: fetch it with git lfs pull"},

@@ -108,9 +108,14 @@ func (x *hnsw) descend(ctx context.Context, query []float32) (seen, error) {
 	return at, err
 }
 
-// search keeps the max(ef, k) best nodes in view and goes on from the best of
-// them until all have been gone on from. It finds what libfaiss finds, or more:
-// that stops earlier when k is above ef.
+// search walks as libfaiss does by default. Among the nodes it met it keeps the
+// max(ef, k) best in view and goes on from the best of those that it has not gone
+// on from. It stops when there are none, or when ef nodes that it has gone on
+// from are better than the next. The result is the k best of all nodes it met.
+//
+// A node as good as the worst in a full view stays out of it, as in libfaiss, so
+// that equal scores do not make the walk longer; among those met, lower IDs, as
+// name has them, win.
 func (x *hnsw) search(ctx context.Context, query []float32, k int, name func(int64) int64) ([]Hit, error) {
 	if x.exact {
 		return x.storage.search(ctx, query, k, name)
@@ -122,47 +127,84 @@ func (x *hnsw) search(ctx context.Context, query []float32, k int, name func(int
 	if err != nil {
 		return nil, err
 	}
-	// Two heaps of nodes: view, the worst at the root, and those to go on from,
-	// the best at the root, for which scores are turned round.
-	view, open := newBest(max(x.ef, k), x.len()), &best{limit: x.len()}
-	met := make([]uint64, (x.len()+63)/64)
-	meet := func(s seen) {
-		if h := (Hit{ID: int64(s.node), Score: s.score}); !view.full() || h.better(view.worst()) {
-			view.push(h)
-			open.push(Hit{ID: ^h.ID, Score: -h.Score})
-		}
+	w := &walk{
+		view: newBest(max(x.ef, k), x.len()), open: &best{limit: x.len()}, left: newBest(x.ef, x.len()),
+		found: newBest(k, x.len()), met: make([]uint64, (x.len()+63)/64), name: name,
 	}
-	met[start.node/64] |= 1 << (start.node % 64)
-	meet(start)
-	for len(open.hits) > 0 {
+	w.meets(start.node)
+	if err := w.meet(start); err != nil {
+		return nil, err
+	}
+	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		next := open.pop()
-		next.ID, next.Score = ^next.ID, -next.Score
-		if view.full() && view.worst().better(next) {
-			break // out of view, and so are all that are left
+		node, more := w.next(x.ef)
+		if !more {
+			return w.found.sorted(), nil
 		}
-		err := x.around(int(next.ID), 0, func(neighbor int) error {
-			if met[neighbor/64]&(1<<(neighbor%64)) != 0 {
+		err := x.around(node, 0, func(neighbor int) error {
+			if !w.meets(neighbor) {
 				return nil
 			}
-			met[neighbor/64] |= 1 << (neighbor % 64)
 			s, err := x.measure(query, neighbor)
-			if err == nil {
-				meet(s)
+			if err != nil {
+				return err
 			}
-			return err
+			return w.meet(s)
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	b := newBest(k, x.len())
-	for _, h := range view.hits {
-		b.push(Hit{ID: named(name, h.ID), Score: h.Score})
+}
+
+// walk is the state of a search at level 0.
+type walk struct {
+	view  *best // nodes, by number
+	open  *best // nodes to go on from, the best at the root: numbers and scores are turned round
+	left  *best // the ef best nodes that were gone on from
+	found *best // the result
+	met   []uint64
+	name  func(int64) int64
+}
+
+// meets marks a node as met and reports whether it was not.
+func (w *walk) meets(node int) bool {
+	word, bit := &w.met[node/64], uint64(1)<<(node%64)
+	is := *word&bit == 0
+	*word |= bit
+	return is
+}
+
+// meet takes in a node.
+func (w *walk) meet(s seen) error {
+	h := Hit{ID: int64(s.node), Score: s.score}
+	if !w.view.full() || h.Score > w.view.worst().Score {
+		w.view.push(h)
+		w.open.push(Hit{ID: ^h.ID, Score: -h.Score})
 	}
-	return b.sorted(), nil
+	if w.found.full() && h.Score < w.found.worst().Score {
+		return nil
+	}
+	return offer(w.found, named(w.name, h.ID), h.Score)
+}
+
+// next returns the node to go on from, if there is one.
+func (w *walk) next(ef int) (node int, more bool) {
+	if len(w.open.hits) == 0 {
+		return 0, false
+	}
+	h := w.open.pop()
+	h.ID, h.Score = ^h.ID, -h.Score
+	if w.view.full() && w.view.worst().better(h) {
+		return 0, false // out of view, and so are all that are left
+	}
+	if len(w.left.hits) >= ef && w.left.worst().Score > h.Score {
+		return 0, false
+	}
+	w.left.push(h)
+	return int(h.ID), true
 }
 
 func (x *hnsw) batch(ctx context.Context, queries [][]float32, k int, name func(int64) int64) ([][]Hit, error) {

@@ -33,10 +33,13 @@ type Entry struct {
 // Without faiss_id, the line n counted from 0 is the vector of FAISS ID n; the
 // field is on all lines or none. Anything else is an error that names the line:
 // an unknown field, a field given twice, an empty or repeated ID, a blank line,
-// text that is not UTF-8.
+// text that is not UTF-8, a byte order mark.
 func ParseEntries(data []byte) ([]Entry, error) {
 	if bytes.HasPrefix(data, []byte("version https://git-lfs")) {
 		return nil, errors.New("it is a Git LFS pointer, not the file itself: fetch it with git lfs pull")
+	}
+	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
+		return nil, errors.New("line 1: it begins with a UTF-8 byte order mark (EF BB BF): save the file as UTF-8 without it")
 	}
 	var entries []Entry
 	first := map[string]int{} // line of an ID

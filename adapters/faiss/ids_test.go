@@ -53,6 +53,7 @@ func TestParseEntriesRefuses(t *testing.T) {
 		`"a" "b"`:                                           "not one JSON value",
 		`{"id":"a"`:                                         "not one JSON value",
 		"\"\xff\"":                                          "not UTF-8",
+		"\xef\xbb\xbf\"a\"\n\"b\"\n":                        "line 1: it begins with a UTF-8 byte order mark",
 		"version https://git-lfs.github.com/spec/v1\n": "git lfs pull",
 	} {
 		_, err := ParseEntries([]byte(data))

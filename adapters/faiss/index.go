@@ -65,7 +65,8 @@ type matrix struct {
 // Errors are of type *mapmatched.Error: of kind not found when there is no such
 // file, corrupt when it is damaged, and invalid when it is not an index, an
 // index of a type that is not supported ([ErrUnsupported]), or one that does
-// not fit the options.
+// not fit the options. What libfaiss refuses to read is corrupt, unless it says
+// that it does not know the type.
 func OpenIndex(ctx context.Context, path string, opts *IndexOptions) (*Index, error) {
 	const op = "open"
 	if opts == nil {
@@ -109,18 +110,39 @@ func openEngine(path string, opts IndexOptions) (engine, error) {
 	if err := checkForeign(head[:n]); err != nil {
 		return nil, err
 	}
-	if opts.Engine == EngineNative {
-		return openNative(path, opts)
-	}
-	e, err := openGo(f, info.Size(), opts)
-	if errors.Is(err, ErrUnsupported) && opts.Engine != EngineGo && !opts.Exact && nativeLinked {
-		e, err = openNative(path, opts)
-	}
+	e, err := openWith(f, path, info.Size(), head[:n], opts)
 	if err != nil {
 		return nil, err
 	}
 	e.setPath(path)
 	return e, nil
+}
+
+// openWith opens a file that begins with head with the engine that the options
+// ask for. libfaiss trusts what it reads, so it gets a file only when the header
+// makes sense.
+func openWith(f *os.File, path string, size int64, head []byte, opts IndexOptions) (pathSetter, error) {
+	var goErr error
+	if opts.Engine != EngineNative {
+		e, err := openGo(f, size, opts)
+		if !errors.Is(err, errBeyondGo) {
+			return e, err
+		}
+		if !nativeLinked || opts.Engine == EngineGo || opts.Exact {
+			return nil, fmt.Errorf("%w; %s", err, nativeHint)
+		}
+		goErr = err
+	}
+	c := &cursor{data: head}
+	h, err := readHeader(c, c.code("the type of an index"))
+	if err != nil {
+		return nil, err
+	}
+	e, err := openNative(path, h, opts)
+	if err != nil && goErr != nil {
+		return nil, fmt.Errorf("%w, after this: %v", err, goErr)
+	}
+	return e, err
 }
 
 // Info describes the index. It answers after Close too.
@@ -296,7 +318,7 @@ func openGo(f *os.File, size int64, opts IndexOptions) (pathSetter, error) {
 		err = configure(root, opts)
 	}
 	if err != nil {
-		disk.Unmap(data)
+		_ = disk.Unmap(data) // the first error is the one to report
 		return nil, err
 	}
 	return &goEngine{root: root, data: data}, nil
@@ -368,6 +390,9 @@ func (e *goEngine) ids(ctx context.Context) ([]int64, error) {
 			return nil, ctx.Err()
 		}
 		ids[i] = e.root.label(i)
+		if err := checkID(ids[i]); err != nil {
+			return nil, err
+		}
 	}
 	return ids, nil
 }
@@ -375,7 +400,7 @@ func (e *goEngine) ids(ctx context.Context) ([]int64, error) {
 func (e *goEngine) rows(context.Context) (func(at int) []float32, error) { return e.root.row, nil }
 
 func (e *goEngine) free() {
-	disk.Unmap(e.data)
+	_ = disk.Unmap(e.data) // nothing else can be done about it
 	e.data = nil
 }
 

@@ -18,6 +18,8 @@
 
 #include <faiss/AutoTune.h>
 #include <faiss/IVFlib.h>
+#include <faiss/IndexFlatCodes.h>
+#include <faiss/IndexHNSW.h>
 #include <faiss/IndexIDMap.h>
 #include <faiss/IndexIVF.h>
 #include <faiss/IndexPreTransform.h>
@@ -63,6 +65,46 @@ std::string type_of(const faiss::Index *index) {
     return type;
 }
 
+// Throws when an index does not have as many vectors as it says, as far as its
+// type is known: a search would read beyond them.
+void check_counts(const faiss::Index *index, int64_t count) {
+    auto require = [](bool holds, const char *what) {
+        if (!holds) {
+            throw std::runtime_error(what);
+        }
+    };
+    require(index, "the file holds no index, or one without its storage");
+    require(index->d > 0 && index->ntotal >= 0 && index->ntotal == count,
+            "the index has another number of vectors than it says");
+    if (auto flat = dynamic_cast<const faiss::IndexFlatCodes *>(index)) {
+        require(flat->code_size > 0 && flat->codes.size() / flat->code_size == static_cast<size_t>(count) &&
+                        flat->codes.size() % flat->code_size == 0,
+                "the codes of the index are more or fewer than its vectors");
+    } else if (auto map = dynamic_cast<const faiss::IndexIDMap *>(index)) {
+        require(map->id_map.size() == static_cast<size_t>(count), "the ID map has more or fewer IDs than vectors");
+        check_counts(map->index, count);
+    } else if (auto pre = dynamic_cast<const faiss::IndexPreTransform *>(index)) {
+        check_counts(pre->index, count);
+    } else if (auto refine = dynamic_cast<const faiss::IndexRefine *>(index)) {
+        check_counts(refine->base_index, count);
+        check_counts(refine->refine_index, count);
+    } else if (auto hnsw = dynamic_cast<const faiss::IndexHNSW *>(index)) {
+        require(hnsw->hnsw.levels.size() == static_cast<size_t>(count) &&
+                        hnsw->hnsw.offsets.size() == static_cast<size_t>(count) + 1,
+                "the HNSW graph has more or fewer nodes than there are vectors");
+        check_counts(hnsw->storage, count);
+    } else if (auto ivf = dynamic_cast<const faiss::IndexIVF *>(index)) {
+        require(ivf->invlists, "the file does not have the inverted lists");
+        require(ivf->invlists->nlist == ivf->nlist && ivf->invlists->code_size == ivf->code_size,
+                "the inverted lists are other than the index says");
+        size_t total = 0;
+        for (size_t list = 0; list < ivf->nlist; list++) {
+            total += ivf->invlists->list_size(list);
+        }
+        require(total == static_cast<size_t>(count), "the inverted lists have more or fewer vectors than the index");
+    }
+}
+
 // Restores the number of threads of the calling thread.
 struct thread_scope {
     int before;
@@ -97,6 +139,7 @@ native_index *native_open(const char *path, char **err) {
     native_index *opened = nullptr;
     guarded(err, [&] {
         std::unique_ptr<faiss::Index> index(faiss::read_index(path));
+        check_counts(index.get(), index ? index->ntotal : 0);
         opened = new native_index{std::move(index)};
         return 1;
     });
@@ -144,7 +187,7 @@ int native_search(const native_index *index, int64_t n, const float *queries, in
         static_assert(sizeof(faiss::Index::idx_t) == sizeof(int64_t), "labels are int64");
         thread_scope scope(threads);
         index->faiss->search(n, queries, k, distances, reinterpret_cast<faiss::Index::idx_t *>(labels));
-        return 1;
+        return omp_get_max_threads();
     });
 }
 

@@ -23,6 +23,9 @@ import (
 // nativeLinked says whether libfaiss is part of this program.
 const nativeLinked = true
 
+// nativeHint says how to read what the Go code cannot, to those who asked for it.
+const nativeHint = "leave out Exact and Engine go (exact and engine=go in a URL) to have libfaiss read it"
+
 // nativeEngine is libfaiss. It trusts the file: a damaged one may end the
 // program.
 type nativeEngine struct {
@@ -38,14 +41,18 @@ func nativeError(what string, message *C.char) error {
 	return fmt.Errorf("libfaiss %s: %s: %s", C.GoString(C.native_version()), what, text)
 }
 
-func openNative(path string, opts IndexOptions) (pathSetter, error) {
+// openNative opens an index that begins with a header.
+func openNative(path string, head header, opts IndexOptions) (pathSetter, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	var message *C.char
 	index := C.native_open(name, &message)
 	if index == nil {
-		err := nativeError("cannot read the index", message)
-		return nil, fmt.Errorf("%w: %w; it is damaged or made by a newer version", ErrUnsupported, err)
+		err := nativeError(fmt.Sprintf("cannot read the %s (%q)", typeNames[head.code], head.code), message)
+		if strings.Contains(err.Error(), "not recognized") { // what it says of a type
+			return nil, unsupported("%w; the index is made by a newer version", err)
+		}
+		return nil, damaged("%w", err)
 	}
 	e := &nativeEngine{index: index, threads: max(1, opts.Threads)}
 	C.native_blas_threads(C.int(e.threads))
@@ -57,11 +64,24 @@ func openNative(path string, opts IndexOptions) (pathSetter, error) {
 		e.about.Type = C.GoString(kind)
 		C.free(unsafe.Pointer(kind))
 	}
-	if err := e.configure(opts); err != nil {
+	err := e.check(head)
+	if err == nil {
+		err = e.configure(opts)
+	}
+	if err != nil {
 		e.free()
 		return nil, err
 	}
 	return e, nil
+}
+
+// check compares what libfaiss read with the header of the file.
+func (e *nativeEngine) check(head header) error {
+	d, n := e.about.Dimension, e.about.Count
+	if d != head.dimension || n != head.count || n > math.MaxInt/4/d {
+		return damaged("libfaiss %s reads %d vectors of %d dimensions; the header says %d of %d", e.about.Library, n, d, head.count, head.dimension)
+	}
+	return nil
 }
 
 func (e *nativeEngine) configure(opts IndexOptions) error {
@@ -127,15 +147,9 @@ func (e *nativeEngine) searchOnce(queries [][]float32, k, ask int) (out [][]Hit,
 	if len(queries) > math.MaxInt32/max(d, ask) {
 		return nil, nil, fmt.Errorf("%d queries for %d vectors are too many at once", len(queries), ask)
 	}
-	flat := make([]float32, 0, len(queries)*d)
-	for _, q := range queries {
-		flat = append(flat, q...)
-	}
-	distances, labels := make([]float32, len(queries)*ask), make([]int64, len(queries)*ask)
-	var message *C.char
-	if C.native_search(e.index, C.int64_t(len(queries)), (*C.float)(unsafe.SliceData(flat)), C.int64_t(ask), C.int(e.threads),
-		(*C.float)(unsafe.SliceData(distances)), (*C.int64_t)(unsafe.SliceData(labels)), &message) == 0 {
-		return nil, nil, nativeError("search", message)
+	distances, labels, _, err := e.call(queries, ask)
+	if err != nil {
+		return nil, nil, err
 	}
 	out, tied = make([][]Hit, len(queries)), make([]bool, len(queries))
 	for i := range queries {
@@ -158,6 +172,22 @@ func (e *nativeEngine) searchOnce(queries [][]float32, k, ask int) (out [][]Hit,
 		out[i] = hits[:min(k, len(hits))]
 	}
 	return out, tied, nil
+}
+
+// call has libfaiss search. threads is how many OpenMP threads it could use.
+func (e *nativeEngine) call(queries [][]float32, ask int) (distances []float32, labels []int64, threads int, err error) {
+	flat := make([]float32, 0, len(queries)*e.about.Dimension)
+	for _, q := range queries {
+		flat = append(flat, q...)
+	}
+	distances, labels = make([]float32, len(queries)*ask), make([]int64, len(queries)*ask)
+	var message *C.char
+	used := C.native_search(e.index, C.int64_t(len(queries)), (*C.float)(unsafe.SliceData(flat)), C.int64_t(ask), C.int(e.threads),
+		(*C.float)(unsafe.SliceData(distances)), (*C.int64_t)(unsafe.SliceData(labels)), &message)
+	if used == 0 {
+		return nil, nil, 0, nativeError("search", message)
+	}
+	return distances, labels, int(used), nil
 }
 
 func (e *nativeEngine) ids(context.Context) ([]int64, error) {

@@ -29,7 +29,8 @@ char *native_type(const native_index *index);
 int native_set(native_index *index, const char *name, double value, char **err);
 
 // Finds the k nearest of each of n queries with the given number of threads.
-// Missing ones have the label -1.
+// Missing ones have the label -1. Returns the number of threads that OpenMP
+// said the search may use.
 int native_search(const native_index *index, int64_t n, const float *queries, int64_t k, int threads,
                   float *distances, int64_t *labels, char **err);
 

@@ -16,5 +16,9 @@ func TestNativeIsExplained(t *testing.T) {
 		t.Errorf("%v is no ErrUnsupported", err)
 	}
 	_, err = OpenIndex(t.Context(), testFile("pq.faiss"), nil)
-	wantError(t, err, mapmatched.KindInvalid, "IndexPQ", "-tags faiss")
+	wantError(t, err, mapmatched.KindInvalid, "not supported by the Go code", "IndexPQ", "-tags faiss")
+	for _, opts := range []*IndexOptions{{Engine: EngineGo}, {Exact: true}} {
+		_, err = OpenIndex(t.Context(), testFile("pq.faiss"), opts)
+		wantError(t, err, mapmatched.KindInvalid, `"IxPq"`, "-tags faiss")
+	}
 }

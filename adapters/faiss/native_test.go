@@ -3,10 +3,12 @@
 package faiss
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -184,8 +186,34 @@ func TestNativeParameters(t *testing.T) {
 
 // Exceptions become errors, and what cannot give vectors says so when opened.
 func TestNativeErrors(t *testing.T) {
+	for _, engine := range []Engine{EngineAuto, EngineNative} {
+		for _, n := range []int{4, 20, 36, 37, 70, 200, 900} {
+			_, err := OpenIndex(t.Context(), file(t, "cut.faiss", contents(t, "pq.faiss")[:n]), &IndexOptions{Engine: engine})
+			wantError(t, err, mapmatched.KindCorrupt, "cut.faiss", "IndexPQ")
+			if n >= 37 { // the header is whole
+				wantError(t, err, mapmatched.KindCorrupt, "libfaiss 1.", "read error", `"IxPq"`)
+			}
+			if errors.Is(err, ErrUnsupported) {
+				t.Errorf("%d bytes: %v is an ErrUnsupported", n, err)
+			}
+		}
+	}
 	_, err := OpenIndex(t.Context(), file(t, "cut.faiss", contents(t, "pq.faiss")[:200]), nil)
-	wantError(t, err, mapmatched.KindInvalid, "cut.faiss", "libfaiss 1.", "read error")
+	wantError(t, err, mapmatched.KindCorrupt, `not supported by the Go code: it does not read IndexPQ ("IxPq")`)
+	newer := []byte(string(contents(t, "pq.faiss")))
+	copy(newer, "Ixrq") // of FAISS 1.11
+	_, err = OpenIndex(t.Context(), file(t, "newer.faiss", newer), nil)
+	wantError(t, err, mapmatched.KindInvalid, "newer.faiss", "IndexRaBitQ", `"Ixrq"`, "not recognized", "newer version")
+	if !errors.Is(err, ErrUnsupported) {
+		t.Errorf("%v is no ErrUnsupported", err)
+	}
+	for _, opts := range []*IndexOptions{{Engine: EngineGo}, {Exact: true}} {
+		_, err = OpenIndex(t.Context(), testFile("pq.faiss"), opts)
+		wantError(t, err, mapmatched.KindInvalid, `"IxPq"`, "leave out Exact and Engine go")
+		if err != nil && strings.Contains(err.Error(), "-tags") {
+			t.Errorf("libfaiss is there, and the error says how to have it: %v", err)
+		}
+	}
 	_, err = OpenIndex(t.Context(), testFile("untrained.faiss"), &IndexOptions{Engine: EngineNative})
 	wantError(t, err, mapmatched.KindInvalid, "is not trained")
 	for _, name := range []string{"flat_l2", "pq", "sq8", "ivf_sq8", "pretransform", "pre_ivf"} {
@@ -246,4 +274,40 @@ func TestNativeConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A header that cannot be is found before libfaiss trusts it, and numbers of
+// vectors that do not fit the data before it is searched.
+func TestNativeCounts(t *testing.T) {
+	const dimensionAt, countAt = 4, 8
+	for _, engine := range []Engine{EngineAuto, EngineNative} {
+		for name := range nativeTypes {
+			for at, values := range map[int][]uint64{dimensionAt: {0, math.MaxUint32}, countAt: {0, 59, 61, 1 << 40, math.MaxUint64}} {
+				for _, v := range values {
+					data := []byte(string(contents(t, name+".faiss")))
+					if at == dimensionAt {
+						binary.LittleEndian.PutUint32(data[at:], uint32(v))
+					} else {
+						binary.LittleEndian.PutUint64(data[at:], v)
+					}
+					_, err := OpenIndex(t.Context(), file(t, "x.faiss", data), &IndexOptions{Engine: engine})
+					wantError(t, err, mapmatched.KindCorrupt, "x.faiss")
+				}
+			}
+		}
+		_, err := OpenIndex(t.Context(), file(t, "x.faiss", append([]byte("null"), make([]byte, 60)...)), &IndexOptions{Engine: engine})
+		wantError(t, err, mapmatched.KindCorrupt, "0 dimensions")
+	}
+}
+
+// One search uses one OpenMP thread, or as many as the options say, whatever
+// the default of OpenMP is.
+func TestNativeThreads(t *testing.T) {
+	for _, c := range []struct{ threads, want int }{{0, 1}, {1, 1}, {3, 3}} {
+		x := opened(t, testFile("flat_l2.faiss"), &IndexOptions{Engine: EngineNative, Threads: c.threads})
+		_, _, got, err := x.engine.(*nativeEngine).call(expected(t).Queries, 3)
+		if err != nil || got != c.want {
+			t.Errorf("Threads %d: OpenMP has %d threads, want %d, error %v", c.threads, got, c.want, err)
+		}
+	}
 }

@@ -13,20 +13,23 @@ type Engine string
 // The engines.
 const (
 	EngineAuto   Engine = "auto"   // the Go code where it reads the type, else libfaiss where it is linked in
-	EngineGo     Engine = "go"     // the Go code
-	EngineNative Engine = "native" // libfaiss, linked in with the tag faiss
+	EngineGo     Engine = "go"     // the Go code; safe for files from others
+	EngineNative Engine = "native" // libfaiss, linked in with the tag faiss; a damaged file may end the program
 )
 
 // IndexOptions are the settings of [OpenIndex]. The zero value, and nil, are
 // the defaults.
 type IndexOptions struct {
-	// Engine reads the index; "" means EngineAuto.
+	// Engine reads the index; "" means EngineAuto. libfaiss trusts the file: see
+	// the documentation of the package.
 	Engine Engine
 	// Nprobe is how many lists of an IVF index a search looks into, 0 for what
 	// the file says. It is an error for an index without lists.
 	Nprobe int
 	// EfSearch is how many nodes of an HNSW index a search keeps in view, 0 for
-	// what the file says. It is an error for an index that is not HNSW.
+	// what the file says; when more are asked for, those are, and EfSearch is how
+	// many better nodes end the search. It is an error for an index that is not
+	// HNSW.
 	EfSearch int
 	// Exact compares a query with every vector of an IVF or HNSW index. It needs
 	// the Go code and excludes Nprobe and EfSearch.

@@ -73,12 +73,22 @@ func parseIndex(c *cursor, depth int) (node, error) {
 	if !known {
 		return nil, damaged("the four-character code %q at byte %d is of no type of index up to FAISS 1.15; made by a newer version?", code, c.at-4)
 	}
-	return nil, unsupported("the Go code does not read %s (%q); %s", name, code, nativeHint)
+	return nil, beyondGo("it does not read %s (%q)", name, code)
 }
 
+// parseHeader reads the header of a type that the Go code reads.
 func parseHeader(c *cursor, code string) (header, error) {
+	h, err := readHeader(c, code)
+	if err == nil && h.metric != MetricInnerProduct && h.metric != MetricL2 {
+		return h, beyondGo("it does not know the metric of %s, %v", typeNames[code], h.metric)
+	}
+	return h, err
+}
+
+// readHeader reads the header of any type.
+func readHeader(c *cursor, code string) (header, error) {
 	h := header{code: code}
-	what := "the header of " + typeNames[code]
+	what := "the header of the " + typeNames[code]
 	dimension, count := c.int32(what), c.uint64(what)
 	c.take(16, what) // two numbers without a meaning
 	trained := c.byte(what)
@@ -95,8 +105,6 @@ func parseHeader(c *cursor, code string) (header, error) {
 		return h, damaged("%s says %d vectors", what, count)
 	case trained > 1:
 		return h, damaged("%s says %d for whether it is trained, want 0 or 1", what, trained)
-	case h.metric != MetricInnerProduct && h.metric != MetricL2:
-		return h, unsupported("the Go code does not know the metric of %s, %v; %s", typeNames[code], h.metric, nativeHint)
 	}
 	h.dimension, h.count, h.trained = int(dimension), int(count), trained == 1
 	return h, nil
@@ -200,7 +208,7 @@ func parseHNSW(c *cursor, code string, depth int) (node, error) {
 	}
 	var ok bool
 	if x.storage, ok = storage.(*flat); !ok {
-		return nil, unsupported("the Go code reads HNSW over flat storage, not over %s; %s", storage.describe(), nativeHint)
+		return nil, beyondGo("it reads HNSW over flat storage, not over %s", storage.describe())
 	}
 	return x, x.check()
 }
@@ -252,9 +260,9 @@ func (x *ivf) parseLists(c *cursor) error {
 	case code == "il00":
 		return unsupported("the file does not have the inverted lists of the %s", x.describe())
 	case code == "ilod":
-		return unsupported("the inverted lists are in another file; %s", nativeHint)
+		return beyondGo("the inverted lists are in another file")
 	case code != "ilar":
-		return unsupported("the Go code does not read inverted lists of type %q; %s", code, nativeHint)
+		return beyondGo("it does not read inverted lists of type %q", code)
 	}
 	lists, size := c.uint64("the number of lists"), c.uint64("the size of vectors")
 	if c.err == nil && (lists != uint64(x.quantizer.len()) || size != 4*uint64(x.head.dimension)) {

@@ -35,6 +35,7 @@ type Provider struct {
 
 	positionsOnce sync.Once
 	positionOf    []int // position in the index of the vector of each entry
+	positionsErr  error
 }
 
 // Stats counts what a provider met.

@@ -22,7 +22,7 @@ func init() {
 				{Name: "cosine", Usage: "true checks that the vectors have length 1 and scales queries to it", Default: "false"},
 				{Name: "vectors", Usage: "true refuses an index that cannot give its vectors, which edges need", Default: "false"},
 				{Name: "model", Usage: "name of the embedding model, for messages"},
-				{Name: "engine", Usage: "go, native (libfaiss, needs the build tag faiss) or auto", Default: string(EngineAuto)},
+				{Name: "engine", Usage: "go, native (libfaiss, needs the build tag faiss; a damaged file may end the program) or auto, which is go where it reads the type and else native", Default: string(EngineAuto)},
 				{Name: "nprobe", Usage: "lists of an IVF index to look into; without it, what the file says"},
 				{Name: "ef_search", Usage: "nodes of an HNSW index to keep in view; without it, what the file says"},
 				{Name: "exact", Usage: "true compares with every vector of an IVF or HNSW index", Default: "false"},

@@ -32,13 +32,18 @@ func (p *Provider) positions(ctx context.Context) (of []int, rows func(at int) [
 		return nil, nil, err
 	}
 	p.positionsOnce.Do(func() {
-		p.positionOf = make([]int, len(p.entries))
+		of := make([]int, len(p.entries))
 		for at := range p.entries {
-			entry, _ := p.entry(idAt(ids, at)) // all are known, see assign
-			p.positionOf[entry] = at
+			entry, known := p.entry(idAt(ids, at))
+			if !known { // assign knew all
+				p.positionsErr = damaged("a vector has the FAISS ID %d, which none had when the file was opened: it was changed", idAt(ids, at))
+				return
+			}
+			of[entry] = at
 		}
+		p.positionOf = of
 	})
-	return p.positionOf, rows, nil
+	return p.positionOf, rows, p.positionsErr
 }
 
 // Vectors implements mapmatched.VectorFetcher with the vectors that the index

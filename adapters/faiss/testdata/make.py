@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Makes the index files of the tests with FAISS, and what FAISS finds in them.
 
-python3 make.py DIR        writes the indexes and expected.json to DIR
+python3 make.py DIR        writes the indexes, expected.json and the golden
+                           results of large graphs to DIR
+python3 make.py --wide DIR writes the golden results of another version of FAISS
+                           for the graphs in DIR
 python3 make.py --read F Q prints what FAISS finds in the index F for the queries
                            in the JSON file Q, in the form of expected.json
 """
+import gzip
 import json
 import os
 import sys
@@ -98,10 +102,54 @@ def indexes():
     return made, queries
 
 
+WIDE_D, WIDE_N, WIDE_QUERIES = 96, 3000, 8
+WIDE_CASES = [(16, 50), (16, 10), (16, 200), (64, 50), (64, 100)]  # efSearch and k
+
+
+def wide_vectors():
+    """Whole numbers from -128 to 127: products and squares of distances are exact in float32."""
+    state, out = 1, []
+    for _ in range((WIDE_N + WIDE_QUERIES) * WIDE_D):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        out.append((state >> 56) - 128)
+    x = np.array(out, dtype="float32").reshape(-1, WIDE_D)
+    return x[:WIDE_N], x[WIDE_N:]
+
+
+def write_graphs(directory):
+    """Writes HNSW graphs, without the vectors at the end of the file."""
+    x, _ = wide_vectors()
+    for name, metric in (("ip", faiss.METRIC_INNER_PRODUCT), ("l2", faiss.METRIC_L2)):
+        index = faiss.IndexHNSWFlat(WIDE_D, 8, metric)
+        index.add(x)
+        graph = faiss.serialize_index(index).tobytes()[: -x.nbytes]
+        with open(os.path.join(directory, "wide_%s.graph.gz" % name), "wb") as f:
+            f.write(gzip.compress(graph, mtime=0))
+
+
+def write_wide(directory):
+    """Writes the scores of searches in the graphs."""
+    x, queries = wide_vectors()
+    out = []
+    for name in ("ip", "l2"):
+        with gzip.open(os.path.join(directory, "wide_%s.graph.gz" % name)) as f:
+            index = faiss.deserialize_index(np.frombuffer(f.read() + x.tobytes(), dtype="uint8"))
+        for ef, k in WIDE_CASES:
+            index.hnsw.efSearch = ef
+            scores, _ = index.search(queries, k)
+            out.append({"name": name, "ef": ef, "scores": scores.astype(int).tolist()})
+    with open(os.path.join(directory, "wide_%s.json" % faiss.__version__), "w") as f:
+        json.dump(out, f, sort_keys=True, separators=(",", ":"))
+        f.write("\n")
+
+
 def main():
     if sys.argv[1] == "--read":
         with open(sys.argv[3]) as f:
             json.dump(found(faiss.read_index(sys.argv[2]), json.load(f)), sys.stdout)
+        return
+    if sys.argv[1] == "--wide":
+        write_wide(sys.argv[2])
         return
     made, queries = indexes()
     out = {"version": faiss.__version__, "queries": queries.tolist(), "indexes": {}}
@@ -109,6 +157,11 @@ def main():
         faiss.write_index(index, os.path.join(sys.argv[1], name + ".faiss"))
         if index.is_trained and index.ntotal > 0:
             out["indexes"][name] = found(index, queries)
+    write_graphs(sys.argv[1])
+    write_wide(sys.argv[1])
+    tied = faiss.IndexIDMap2(faiss.IndexHNSWFlat(2, 4))
+    tied.add_with_ids(np.ones((100, 2), dtype="float32"), np.arange(100)[::-1].astype("int64"))
+    faiss.write_index(tied, os.path.join(sys.argv[1], "tied_hnsw.faiss"))
     bits = faiss.IndexBinaryFlat(16)
     bits.add(np.arange(8, dtype="uint8").reshape(4, 2))
     faiss.write_index_binary(bits, os.path.join(sys.argv[1], "binary.faiss"))
