@@ -27,30 +27,44 @@ func (g *GraphFile) Check(ctx context.Context) error {
 	})
 }
 
-// checkPairs expects the way back of every arc in an undirected graph, and only
-// one arc from a node to another.
+// checkPairs expects only one arc from a node to another and, in an undirected
+// graph, the way back of every arc: turned round, the arcs are the same. Both
+// are in the order of opening, by weight and then by node.
 func (g *GraphFile) checkPairs(ctx context.Context) error {
-	type way struct{ from, to int32 }
-	arcs := make(map[way]mapmatched.Arc, len(g.adj.Arcs))
-	for v := range int32(g.NumNodes()) {
+	n := g.NumNodes()
+	entered := make([]int32, n) // the latest node with an arc to that one, from 1 on
+	for v := range int32(n) {
 		if v%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		for _, a := range g.adj.Arcs[g.adj.First[v]:g.adj.First[v+1]] {
-			if _, again := arcs[way{v, a.To}]; again {
+			if entered[a.To] == v+1 {
 				return damaged("arcs", "two arcs lead from %q to %q", g.id(v), g.id(a.To))
 			}
-			arcs[way{v, a.To}] = a
+			entered[a.To] = v + 1
 		}
 	}
 	if g.header.directed {
 		return nil
 	}
-	for v := range int32(g.NumNodes()) {
-		for _, a := range g.adj.Arcs[g.adj.First[v]:g.adj.First[v+1]] {
-			if back := arcs[way{a.To, v}]; back.Weight != a.Weight || back.Type != a.Type {
-				return damaged("arcs", "the edge from %q to %q has another way back", g.id(v), g.id(a.To))
+	back := reversed(&g.adj)
+	for v := range int32(n) {
+		if v%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		there := g.adj.Arcs[g.adj.First[v]:g.adj.First[v+1]]
+		here := back.Arcs[back.First[v]:back.First[v+1]]
+		for i := range max(len(there), len(here)) {
+			same := i < len(there) && i < len(here) && there[i].To == here[i].To && there[i].Weight == here[i].Weight &&
+				there[i].Type == g.adj.Arcs[here[i].Type].Type
+			if same {
+				continue
 			}
+			other := there
+			if i >= len(there) {
+				other = here
+			}
+			return damaged("arcs", "the edge from %q to %q has another way back", g.id(v), g.id(other[i].To))
 		}
 	}
 	return nil

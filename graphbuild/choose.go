@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/mapmatched/mmplug/mapmatched"
 )
@@ -27,11 +28,20 @@ const DefaultTableLimit = 1 << 30
 // estimateSources is from how many nodes the size of a table is estimated.
 const estimateSources = 64
 
+// What is spent on labels unless they are asked for. Labels have taken from a
+// half to a tenth of the table, so they are not tried when a table would take
+// labelShare times the limit, and given up after labelWork entries and arcs
+// looked at, which is a minute or two.
+const (
+	labelShare = 16
+	labelWork  = int64(1) << 34
+)
+
 // DistanceChoice is how a graph file answers distances, and why.
 type DistanceChoice struct {
 	Method DistanceMethod `json:"method"` // never DistancesAuto
 	Reason string         `json:"reason"` // one sentence
-	Reach  float64        `json:"reach"`  // estimated mean of other chunks within the maximum distance of one
+	Reach  float64        `json:"reach"`  // estimated mean of other chunks within the maximum distance of one; 0 if nobody had to know
 	Bytes  int64          `json:"bytes"`  // of the table or labels
 }
 
@@ -69,16 +79,26 @@ func (x *indexWriter) step(name string) func(done, total int) {
 
 // write makes the choice and writes its sections.
 func (x *indexWriter) write(ctx context.Context, method DistanceMethod) (DistanceChoice, error) {
-	estimate, reach, err := tableBytes(ctx, x.adj, x.maximum, estimateSources)
-	if err != nil {
-		return DistanceChoice{}, err
-	}
-	c := DistanceChoice{Method: method, Reach: reach}
-	limit := byteCount(x.limit)
+	c := DistanceChoice{Method: method}
 	switch {
 	case method == DistancesSearch:
 		c.Reason = "a search was asked for"
 		return c, nil
+	case method == DistancesAuto && len(x.adj.Arcs) == 0:
+		c.Method, c.Reason = DistancesSearch, "there are no edges to search"
+		return c, nil
+	}
+	enough := x.limit // bytes that decide
+	if method != DistancesTable {
+		enough = labelBound(x.limit)
+	}
+	estimate, reach, err := tableBytes(ctx, x.adj, x.maximum, enough, newProgress(x.step("size of a table")))
+	if err != nil {
+		return DistanceChoice{}, err
+	}
+	c.Reach = reach
+	limit := byteCount(x.limit)
+	switch {
 	case method == DistancesTable && estimate > x.limit:
 		return c, fmt.Errorf("the distance table would take about %s (a chunk reaches %.0f others), over the limit of %s: raise the limit, lower the maximum distance, or use labels",
 			byteCount(estimate), reach, limit)
@@ -86,12 +106,14 @@ func (x *indexWriter) write(ctx context.Context, method DistanceMethod) (Distanc
 		c.Reason = "a table was asked for"
 	case method == DistancesLabels:
 		c.Reason = "labels were asked for"
-	case len(x.adj.Arcs) == 0:
-		c.Method, c.Reason = DistancesSearch, "there are no edges to search"
-		return c, nil
 	case estimate <= x.limit:
 		c.Method = DistancesTable
 		c.Reason = fmt.Sprintf("a chunk reaches about %.0f others, so the table takes about %s, within the limit of %s", reach, byteCount(estimate), limit)
+	case estimate > labelBound(x.limit):
+		c.Method = DistancesSearch
+		c.Reason = fmt.Sprintf("a chunk reaches about %.0f others, so a table would take about %s, more than %d times the limit of %s, beyond which labels are not tried unless asked for",
+			reach, byteCount(estimate), labelShare, limit)
+		return c, nil
 	default:
 		c.Method = DistancesLabels
 		c.Reason = fmt.Sprintf("a chunk reaches about %.0f others, so a table would take about %s, over the limit of %s", reach, byteCount(estimate), limit)
@@ -107,10 +129,14 @@ func (x *indexWriter) write(ctx context.Context, method DistanceMethod) (Distanc
 		c.Method = DistancesLabels
 		c.Reason = fmt.Sprintf("a chunk reaches more than about %.0f others, so a table takes more than the limit of %s", reach, limit)
 	}
-	err = x.labels(ctx, &c)
+	work := labelWork
+	if method == DistancesLabels {
+		work = math.MaxInt64
+	}
+	err = x.labels(ctx, &c, work)
 	over := errors.As(err, new(errOverLimit))
 	switch {
-	case !over && !errors.Is(err, errLabelRange):
+	case !over && !errors.Is(err, errLabelRange) && !errors.Is(err, errLabelWork):
 		return c, err
 	case method == DistancesLabels && over:
 		return c, fmt.Errorf("labels take more than the limit of %s: raise the limit, lower the maximum distance, or do without", limit)
@@ -118,12 +144,17 @@ func (x *indexWriter) write(ctx context.Context, method DistanceMethod) (Distanc
 		return c, err
 	case over:
 		c.Reason += ", and so do labels"
+	case errors.Is(err, errLabelWork):
+		c.Reason += ", and labels take too long to make unless asked for"
 	default:
 		c.Reason += ", and " + err.Error()
 	}
 	c.Method = DistancesSearch
 	return c, nil
 }
+
+// labelBound is how many bytes a table may take for labels to be tried.
+func labelBound(limit int64) int64 { return min(limit, math.MaxInt64/labelShare) * labelShare }
 
 // table writes the table. After errOverLimit the file is as before.
 func (x *indexWriter) table(ctx context.Context, c *DistanceChoice) error {
@@ -144,8 +175,8 @@ func (x *indexWriter) table(ctx context.Context, c *DistanceChoice) error {
 }
 
 // labels writes the labels, or nothing when they are over the limit.
-func (x *indexWriter) labels(ctx context.Context, c *DistanceChoice) error {
-	out, in, slack, err := buildLabels(ctx, x.adj, x.directed, x.maximum, x.limit, x.step("labels"))
+func (x *indexWriter) labels(ctx context.Context, c *DistanceChoice, work int64) error {
+	out, in, slack, err := buildLabels(ctx, x.adj, x.directed, x.maximum, x.limit, work, x.step("labels"))
 	if err != nil {
 		return err
 	}

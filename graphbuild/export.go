@@ -44,8 +44,10 @@ func ExportFormats() []ExportFormat {
 }
 
 // Export writes a graph in a format, the edges in ascending order of their
-// ends. Floats are written so that they read back to the same bits. An ID that
-// is not UTF-8 is an error, as none of the formats can hold it.
+// ends. Floats are written so that they read back to the same bits. An ID that a
+// format cannot hold is an error that names it: one that is not UTF-8 and, in
+// GraphML, one with a character that XML does not allow. So is such a type in
+// GraphML.
 func Export(ctx context.Context, w io.Writer, g ListedGraph, format ExportFormat) error {
 	if !slices.Contains(ExportFormats(), format) {
 		return fmt.Errorf("%w: there is no export format %q: use %q", mapmatched.ErrInvalidConfig, format, ExportFormats())
@@ -55,6 +57,9 @@ func Export(ctx context.Context, w io.Writer, g ListedGraph, format ExportFormat
 	for _, id := range nodes {
 		if !utf8.ValidString(id) {
 			return fmt.Errorf("chunk ID %q is not UTF-8, which %s cannot hold", id, format)
+		}
+		if r, found := notXML(id); found && format == ExportGraphML {
+			return fmt.Errorf("chunk ID %q has the character %U, which XML does not allow: export it as %s", id, r, ExportJSONL)
 		}
 	}
 	var edge func(mapmatched.Edge) error
@@ -146,9 +151,25 @@ func (x *exporter) graphMLStart(nodes []string) {
 }
 
 func (x *exporter) graphML(e mapmatched.Edge) error {
+	if r, found := notXML(string(e.Type)); found {
+		return fmt.Errorf("edge type %q has the character %U, which XML does not allow: export it as %s", e.Type, r, ExportJSONL)
+	}
 	x.text(`<edge source="n`, strconv.Itoa(x.number[e.From]), `" target="n`, strconv.Itoa(x.number[e.To]),
 		`"><data key="distance">`, exactFloat(e.Weight), `</data><data key="type">`, xmlString(string(e.Type)), "</data></edge>\n")
 	return nil
+}
+
+// notXML finds a character that an XML 1.0 document may not have, not even as a
+// reference (production Char of the recommendation).
+func notXML(s string) (r rune, found bool) {
+	i := strings.IndexFunc(s, func(r rune) bool {
+		return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
+	})
+	if i < 0 {
+		return 0, false
+	}
+	r, _ = utf8.DecodeRuneInString(s[i:])
+	return r, true
 }
 
 func xmlString(s string) string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -87,6 +88,22 @@ func TestExportErrors(t *testing.T) {
 		}
 		if err := Export(t.Context(), io.Discard, odd, format); err == nil || !strings.Contains(err.Error(), `chunk ID "\xff" is not UTF-8`) {
 			t.Errorf("%s: an ID that is not UTF-8: %v", format, err)
+		}
+		for _, id := range []string{"a\x00", "\x1b[31m", "b\x0b", "\x1f", "\uFFFE", "a\uFFFF"} {
+			bad := graphOf(t, mapmatched.GraphOptions{Nodes: []string{"a", id}})
+			typed := graphOf(t, mapmatched.GraphOptions{}, mapmatched.Edge{From: "a", To: "b", Weight: 1, Type: mapmatched.EdgeType(id)})
+			for what, g := range map[string]ListedGraph{"chunk ID": bad, "edge type": typed} {
+				err := Export(t.Context(), io.Discard, g, format)
+				if want := fmt.Sprintf("%s %q has the character U+", what, id); format == ExportGraphML && (err == nil || !strings.Contains(err.Error(), want)) {
+					t.Errorf("%s: error %v, want %q", format, err, want)
+				} else if format != ExportGraphML && err != nil {
+					t.Errorf("%s: %v", format, err)
+				}
+			}
+		}
+		fine := graphOf(t, mapmatched.GraphOptions{Nodes: []string{"\t\n\r \x7f\uFFFD\U0001F600<&>"}})
+		if err := Export(t.Context(), io.Discard, fine, format); err != nil {
+			t.Errorf("%s: %v", format, err)
 		}
 		if err := Export(expiring(t.Context(), 1), io.Discard, g, format); err == nil {
 			t.Errorf("%s: no error when cancelled", format)

@@ -406,12 +406,15 @@ func TestWriteGraphErrors(t *testing.T) {
 		{"table too large", "g", GraphInput{Edges: edges}, WriteGraphOptions{Distances: DistancesTable, TableLimit: 10}, `over the limit of 10 bytes: raise the limit`},
 		{"labels too large", "g", GraphInput{Edges: edges}, WriteGraphOptions{Distances: DistancesLabels, TableLimit: 10}, `labels take more than the limit of 10 bytes: raise the limit`},
 		{"labels out of range", "g", GraphInput{Edges: edges, MaximumDistance: 1e40}, WriteGraphOptions{Distances: DistancesLabels}, `labels need a maximum distance between 1e-30 and 1e30`},
-		{"no directory", "none/g", GraphInput{Edges: edges}, WriteGraphOptions{}, `no such file or directory`},
+		{"no directory", "none/g", GraphInput{Edges: edges}, WriteGraphOptions{}, `none does not exist: make it or give another name`},
 		{"a directory", "", GraphInput{Edges: edges}, WriteGraphOptions{}, `not a regular file: give another name`},
 	} {
 		_, err := WriteGraph(t.Context(), filepath.Join(dir, c.path), c.in, &c.opts)
 		if err == nil || !strings.Contains(err.Error(), c.want) || mapmatched.KindOf(err) == "" {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+		if c.name == "no directory" && mapmatched.KindOf(err) != mapmatched.KindNotFound {
+			t.Errorf("%s: kind %s", c.name, mapmatched.KindOf(err))
 		}
 	}
 	entries, err := os.ReadDir(dir)

@@ -159,6 +159,13 @@ func TestCheckFindsWrongDistances(t *testing.T) {
 	table := smallGraph(t, DistancesTable, false, 0.1)
 	labels := smallGraph(t, DistancesLabels, false, 0.1)
 	exact := smallGraph(t, DistancesLabels, false, 1)
+	_, typedPath := writeTestGraph(t, GraphInput{Edges: []mapmatched.Edge{
+		{From: "a", To: "b", Weight: 1, Type: mapmatched.EdgeNext}, {From: "b", To: "c", Weight: 1, Type: mapmatched.EdgeLink},
+	}}, nil)
+	typed, err := os.ReadFile(typedPath)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		file []byte
@@ -170,6 +177,12 @@ func TestCheckFindsWrongDistances(t *testing.T) {
 		{"a step of a label", edit(t, labels, sectionLabelSteps, 12, appendUint32(nil, 1000)), "label steps: entry"},
 		{"a distance in a label", edit(t, exact, sectionLabelHubs, 12, appendFloat32(nil, 0.125)), `distance from "a" to "d" is 0.125, the search says 0.75`},
 		{"one way of an edge", edit(t, table, sectionArcs, 0, appendFloat64(nil, 0.05)), `arcs: the edge from "a" to "b" has another way back`},
+		{"the other way of an edge", edit(t, table, sectionArcs, 2*16, appendFloat64(nil, 0.11)), `the edge from "a" to "b" has another way back`},
+		{"where one way leads", edit(t, table, sectionArcs, 16+8, appendUint32(nil, 2)), `the edge from "a" to "c" has another way back`},
+		{"where the other way leads", edit(t, table, sectionArcs, 7*16+8, appendUint32(nil, 1)), `the edge from "a" to "d" has another way back`},
+		{"a way back without a way", edit(t, table, sectionArcs, 5*16, appendUint32(appendFloat64(nil, 5), 0)), `the edge from "a" to "c" has another way back`},
+		{"the type of one way", edit(t, typed, sectionArcs, 12, appendUint32(nil, 0)), `the edge from "a" to "b" has another way back`},
+		{"two arcs to one node", edit(t, table, sectionArcs, 16+8, appendUint32(nil, 1)), `two arcs lead from "a" to "b"`},
 	} {
 		if err := os.WriteFile(path, c.file, 0o644); err != nil {
 			t.Fatal(err)

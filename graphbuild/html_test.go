@@ -248,8 +248,15 @@ func TestHTMLCorpus(t *testing.T) {
 	if want := []Warning{{"blank.HTM", "no visible text"}}; !reflect.DeepEqual(c.Warnings, want) {
 		t.Errorf("warnings %+v", c.Warnings)
 	}
-	// Unless told so, HTML files are no documents.
-	plain, err := BuildCorpus(context.Background(), []Root{{FS: fsys}}, nil)
+	// An empty list of extensions means none, nil the usual ones.
+	usual, err := BuildCorpus(context.Background(), []Root{{FS: fsys}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(usual, c) {
+		t.Errorf("documents %q by default, %q with the extensions", usual.Documents, c.Documents)
+	}
+	plain, err := BuildCorpus(context.Background(), []Root{{FS: fsys}}, &CorpusOptions{Tree: TreeOptions{HTMLExtensions: []string{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -203,11 +203,15 @@ type draftEntry struct {
 // errLabelRange: float32, in which labels keep distances, does not reach.
 var errLabelRange = errors.New("labels need a maximum distance between 1e-30 and 1e30")
 
+// errLabelWork: labels take more work than they may.
+var errLabelWork = errors.New("labels take too long to make")
+
 // labelBuilder makes labels.
 type labelBuilder struct {
 	maximum float64
 	slack   labelSlack
 	rank    []uint32  // of a node
+	work    int64     // entries and arcs looked at
 	toHub   []float64 // of the hub of this search to a hub of some rank, +Inf for none
 
 	// Of a search, valid where seen is the epoch.
@@ -230,8 +234,9 @@ type draftNode struct {
 
 // buildLabels makes the labels of a graph: those for leaving a node and, in a
 // directed graph, those for entering it. It fails with errOverLimit as soon as
-// they take more bytes than limit.
-func buildLabels(ctx context.Context, a *mapmatched.Adjacency, directed bool, maximum float64, limit int64, progress func(done, total int)) (out, in *labelSet, slack labelSlack, err error) {
+// they take more bytes than limit, and with errLabelWork after so many entries
+// and arcs looked at.
+func buildLabels(ctx context.Context, a *mapmatched.Adjacency, directed bool, maximum float64, limit, work int64, progress func(done, total int)) (out, in *labelSet, slack labelSlack, err error) {
 	n := len(a.First) - 1
 	if maximum < 1e-30 || maximum > 1e30 {
 		return nil, nil, slack, errLabelRange
@@ -278,6 +283,9 @@ func buildLabels(ctx context.Context, a *mapmatched.Adjacency, directed bool, ma
 		if int64(total)*entryBytes+offsets > limit || total >= ambiguousStep {
 			return nil, nil, slack, errOverLimit{limit}
 		}
+		if b.work > work {
+			return nil, nil, slack, errLabelWork
+		}
 		if progress != nil {
 			progress(r+1, n)
 		}
@@ -308,11 +316,13 @@ func (b *labelBuilder) search(arcs *mapmatched.Adjacency, hub int32, rank uint32
 		if d > b.dist[v] {
 			continue
 		}
+		b.work += int64(len(labels[v]))
 		b.kept[v] = b.rank[v] >= rank && !b.covered(labels[v], d)
 		if !b.kept[v] {
 			continue
 		}
 		b.order = append(b.order, v)
+		b.work += int64(arcs.First[v+1] - arcs.First[v])
 		for i := arcs.First[v]; i < arcs.First[v+1]; i++ {
 			arc := arcs.Arcs[i]
 			sum := d + arc.Weight

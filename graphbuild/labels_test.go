@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -101,7 +102,8 @@ func TestChoiceOfDistances(t *testing.T) {
 		{sizes[DistancesTable] * 2, DistancesTable, "so the table takes about"},
 		{sizes[DistancesTable] / 2, DistancesLabels, "so a table would take about"},
 		{sizes[DistancesLabels], DistancesLabels, "over the limit of"},
-		{sizes[DistancesLabels] / 2, DistancesSearch, "and so do labels"},
+		{sizes[DistancesLabels] * 3 / 4, DistancesSearch, "and so do labels"},
+		{sizes[DistancesTable] / 40, DistancesSearch, "more than 16 times the limit of"},
 	} {
 		g, _ := writeTestGraph(t, in, &WriteGraphOptions{TableLimit: c.limit})
 		if got := g.Method(); got.Method != c.want || !strings.Contains(got.Reason, c.reason) || math.Abs(got.Reach-400) > 200 {
@@ -111,15 +113,73 @@ func TestChoiceOfDistances(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	whole, _ := writeTestGraph(t, in, nil)
+	adj := &whole.adj
+	if _, _, _, err := buildLabels(t.Context(), adj, false, 3, math.MaxInt64, 1000, nil); !errors.Is(err, errLabelWork) {
+		t.Errorf("labels with little work: %v", err)
+	}
+	if _, _, _, err := buildLabels(t.Context(), adj, false, 3, math.MaxInt64, labelWork, nil); err != nil {
+		t.Errorf("labels with the usual work: %v", err)
+	}
 	g, _ := writeTestGraph(t, GraphInput{Nodes: []string{"a", "b"}}, nil)
 	if got := g.Method(); got.Method != DistancesSearch || got.Reason != "there are no edges to search" {
 		t.Errorf("without edges: %+v", got)
 	}
 	huge := in
 	huge.MaximumDistance = 1e35
-	g, _ = writeTestGraph(t, huge, &WriteGraphOptions{TableLimit: 100})
+	g, _ = writeTestGraph(t, huge, &WriteGraphOptions{TableLimit: sizes[DistancesTable] / 4})
 	if got := g.Method(); got.Method != DistancesSearch || !strings.Contains(got.Reason, "labels need a maximum distance between") {
 		t.Errorf("beyond float32: %+v", got)
+	}
+}
+
+// TestTableEstimate: it is the mean of the sample, stops as soon as the outcome
+// is certain and on any number of cores at the same place, and a search that is
+// asked for needs none.
+func TestTableEstimate(t *testing.T) {
+	in := randomInput(rand.New(rand.NewPCG(4, 51)), 500, 2000, weightings[0].draw)
+	in.MaximumDistance = 3
+	g, _ := writeTestGraph(t, in, &WriteGraphOptions{Distances: DistancesSearch})
+	if c := g.Method(); c.Reach != 0 || c.Reason != "a search was asked for" {
+		t.Errorf("a search: %+v", c)
+	}
+	n := g.NumNodes()
+	s := mapmatched.NewSearch(n)
+	words, reached, batches := 0, 0, estimateSources/estimateBatch
+	early, earlyReach := 0, 0
+	for i := range estimateSources {
+		if err := s.Within(t.Context(), &g.adj, int32(i*n/estimateSources), 3); err != nil {
+			t.Fatal(err)
+		}
+		row := len(s.Settled()) - 1
+		words, reached = words+rowWords(row), reached+row
+		if i%batches == 0 {
+			early, earlyReach = early+rowWords(row), earlyReach+row
+		}
+	}
+	for _, cores := range []int{1, 3, 16} {
+		before := runtime.GOMAXPROCS(cores)
+		last := 0
+		p := newProgress(func(done, total int) {
+			if done <= last || done > total {
+				t.Errorf("progress %d of %d after %d", done, total, last)
+			}
+			last = done
+		})
+		bytes, reach, err := tableBytes(t.Context(), &g.adj, 3, math.MaxInt64, p)
+		if want := int64(8*float64(words)*float64(n)/estimateSources) + int64(8*(n+1)); err != nil || bytes != want || reach != float64(reached)/estimateSources || last != progressTotal {
+			t.Errorf("%d cores: %d bytes, reach %v, progress %d, error %v, want %d", cores, bytes, reach, last, err, want)
+		}
+		bytes, reach, err = tableBytes(t.Context(), &g.adj, 3, 100, nil)
+		if want := int64(8*float64(early)*float64(n)/estimateBatch) + int64(8*(n+1)); err != nil || bytes != want || reach != float64(earlyReach)/estimateBatch {
+			t.Errorf("%d cores: %d bytes, reach %v, error %v when 100 are enough, want %d", cores, bytes, reach, err, want)
+		}
+		runtime.GOMAXPROCS(before)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := tableBytes(cancelled, &g.adj, 3, math.MaxInt64, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }
 
@@ -136,7 +196,7 @@ func TestTableLargerThanItsEstimate(t *testing.T) {
 	}
 	g, path := writeTestGraph(t, in, &WriteGraphOptions{Distances: DistancesTable})
 	real := g.Method().Bytes
-	estimate, _, err := tableBytes(t.Context(), &g.adj, in.MaximumDistance+10, estimateSources)
+	estimate, _, err := tableBytes(t.Context(), &g.adj, in.MaximumDistance+10, math.MaxInt64, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,15 +241,19 @@ func TestWriteGraphProgress(t *testing.T) {
 	in := randomInput(rand.New(rand.NewPCG(3, 53)), 300, 900, weightings[0].draw)
 	for _, method := range []DistanceMethod{DistancesTable, DistancesLabels} {
 		last, total := 0, 0
+		var steps []string
 		opts := WriteGraphOptions{Distances: method, Progress: func(step string, done, all int) {
-			if step == "" || done <= last || done > all {
+			if len(steps) == 0 || steps[len(steps)-1] != step {
+				steps, last = append(steps, step), 0
+			}
+			if done <= last || done > all {
 				t.Errorf("%s: %s %d of %d after %d", method, step, done, all, last)
 			}
 			last, total = done, all
 		}}
 		g, _ := writeTestGraph(t, in, &opts)
-		if last != total || total != g.NumNodes() {
-			t.Errorf("%s: ended at %d of %d", method, last, total)
+		if last != total || total != g.NumNodes() || len(steps) != 2 || steps[0] != "size of a table" {
+			t.Errorf("%s: ended at %d of %d after steps %q", method, last, total, steps)
 		}
 	}
 }

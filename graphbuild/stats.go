@@ -22,9 +22,10 @@ type Stats struct {
 	Isolated         int         `json:"isolated_nodes"` // without any edge
 	Components       int         `json:"components"`     // connected when directions are ignored
 	LargestComponent int         `json:"largest_component"`
-	Sources          int         `json:"sources"`       // nodes from which reach was measured
-	MeanReach        float64     `json:"mean_reach"`    // other nodes within the maximum distance of a node
-	ClampedShare     float64     `json:"clamped_share"` // pairs of nodes at the maximum distance or beyond, in [0, 1]
+	Disconnected     float64     `json:"disconnected_share"` // pairs of nodes in different components, in [0, 1]; never sampled
+	Sources          int         `json:"sources"`            // nodes from which reach was measured
+	MeanReach        float64     `json:"mean_reach"`         // other nodes within the maximum distance of a node
+	ClampedShare     float64     `json:"clamped_share"`      // pairs of nodes at the maximum distance or beyond, in [0, 1]
 }
 
 // TypeCount is how many edges have a type.
@@ -79,7 +80,7 @@ func Measure(ctx context.Context, g ListedGraph) (*Stats, error) {
 		}
 		s.EdgesByType[i].Count++
 	}
-	sizes := make([]int, len(nodes))
+	sizes, connected := make([]int, len(nodes)), 0.0
 	for i, d := range degrees {
 		if d == 0 {
 			s.Isolated++
@@ -91,6 +92,10 @@ func Measure(ctx context.Context, g ListedGraph) (*Stats, error) {
 			s.Components++
 		}
 		s.LargestComponent = max(s.LargestComponent, n)
+		connected += float64(n) * float64(n-1)
+	}
+	if pairs := float64(len(nodes)) * float64(len(nodes)-1); pairs > 0 {
+		s.Disconnected = (pairs - connected) / pairs
 	}
 	slices.Sort(degrees)
 	total := 0
@@ -121,8 +126,28 @@ func Measure(ctx context.Context, g ListedGraph) (*Stats, error) {
 	return s, nil
 }
 
+// Sampled reports whether reach was measured from some nodes only.
+func (s *Stats) Sampled() bool { return s.Sources < s.Nodes }
+
+// Percent writes a share for people, with one decimal, and never as 0.0% or
+// 100.0% what is not quite that.
+func Percent(share float64) string {
+	text := fmt.Sprintf("%.1f%%", 100*share)
+	switch {
+	case share > 0 && text == "0.0%":
+		return "<0.1%"
+	case share < 1 && text == "100.0%":
+		return ">99.9%"
+	}
+	return text
+}
+
 // Verdict says in plain words what the graph is good for.
 func (s *Stats) Verdict() string {
+	no, about, sample := "No chunk", "", ""
+	if s.Sampled() {
+		no, about, sample = fmt.Sprintf("None of %d sampled chunks", s.Sources), "about ", fmt.Sprintf(" (from a sample of %d)", s.Sources)
+	}
 	switch {
 	case s.Nodes == 0:
 		return "The graph is empty."
@@ -131,16 +156,19 @@ func (s *Stats) Verdict() string {
 	case s.Edges == 0:
 		return "No two chunks are joined: every move costs the same, so the graph tells the decoder nothing. Add links or a kNN graph."
 	case s.Isolated*5 > s.Nodes:
-		return fmt.Sprintf("%.0f%% of the chunks have no edge at all: join them by links or a kNN graph.", 100*float64(s.Isolated)/float64(s.Nodes))
+		return fmt.Sprintf("%s of the chunks have no edge at all: join them by links or a kNN graph.", Percent(float64(s.Isolated)/float64(s.Nodes)))
 	case s.ClampedShare == 1:
-		return fmt.Sprintf("No chunk is nearer to another than the maximum distance %g, so every move costs the same: raise it.", s.MaximumDistance)
-	case s.MeanReach < 1:
-		return fmt.Sprintf("A chunk reaches %.2g others within %g, so nearly every move costs the same: raise the maximum distance or add links.", s.MeanReach, s.MaximumDistance)
+		return fmt.Sprintf("%s is nearer to another than the maximum distance %g, so every move costs the same: raise it.", no, s.MaximumDistance)
 	case s.ClampedShare < 0.01:
-		return fmt.Sprintf("Nearly every chunk is within %g of every other: moves are never out of reach, only longer or shorter.", s.MaximumDistance)
+		return fmt.Sprintf("Nearly every chunk is within %g of every other%s: moves are never out of reach, only longer or shorter.", s.MaximumDistance, sample)
+	case 2*s.Disconnected >= s.ClampedShare:
+		return fmt.Sprintf("The graph falls into %d components, the largest of %d chunks, so %s of the pairs can never be reached; %s are out of reach of each other%s. A higher maximum distance does not join components: add links or a kNN graph.",
+			s.Components, s.LargestComponent, Percent(s.Disconnected), Percent(s.ClampedShare), sample)
+	case s.MeanReach < 1:
+		return fmt.Sprintf("A chunk reaches %s%.2g others within %g%s, so nearly every move costs the same: raise the maximum distance or add links.", about, s.MeanReach, s.MaximumDistance, sample)
 	}
-	return fmt.Sprintf("A chunk reaches %.0f of %d others within %g; %.4g%% of the pairs are out of reach, where a move is a jump. For fewer jumps raise k or add links.",
-		s.MeanReach, s.Nodes-1, s.MaximumDistance, 100*s.ClampedShare)
+	return fmt.Sprintf("A chunk reaches %s%.0f of %d others within %g%s; %s of the pairs are out of reach, where a move is a jump. For fewer jumps raise k or add links.",
+		about, s.MeanReach, s.Nodes-1, s.MaximumDistance, sample, Percent(s.ClampedShare))
 }
 
 // parts is a union-find over positions.

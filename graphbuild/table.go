@@ -1,8 +1,10 @@
 package graphbuild
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 	"runtime"
 	"slices"
@@ -25,25 +27,47 @@ func rowWords(n int) int { return n + (n+1)/2 }
 // rowTargets is how many targets a row of some words has.
 func rowTargets(words uint64) int { return int(words * 2 / 3) }
 
-// tableBytes estimates the bytes of the table from searches from some sources,
-// evenly spaced, and the mean number of nodes within reach of one.
-func tableBytes(ctx context.Context, a *mapmatched.Adjacency, maximum float64, sources int) (bytes int64, reach float64, err error) {
+// estimateBatch is how many searches of an estimate run at a time, on any number
+// of cores, so that an estimate that stops early is the same on all machines.
+const estimateBatch = 8
+
+// tableBytes estimates the bytes of the table from searches from
+// estimateSources nodes, evenly spaced, and the mean number of nodes within reach of one. It stops when
+// the rows found, with no others in the sample, make an estimate over enough.
+func tableBytes(ctx context.Context, a *mapmatched.Adjacency, maximum float64, enough int64, p *progress) (bytes int64, reach float64, err error) {
 	n := len(a.First) - 1
-	sources = min(sources, n)
-	if sources == 0 {
-		return 8, 0, nil
-	}
-	s := mapmatched.NewSearch(n)
-	words, reached := 0, 0
-	for i := range sources {
-		if err := s.Within(ctx, a, int32(i*n/sources), maximum); err != nil {
+	sources := min(estimateSources, n)
+	offsets := int64(8 * (n + 1))
+	scaled := func(words, searched int) int64 { return int64(8*float64(words)*float64(n)/float64(searched)) + offsets }
+	words, searched, reached := 0, 0, 0
+	batches := (sources + estimateBatch - 1) / estimateBatch
+	for first := range batches { // each of them spread over the graph
+		batch := (sources - first + batches - 1) / batches
+		counts, errs := make([]int, batch), make([]error, batch)
+		p.stage(progressTotal*(first+1)/batches, batch)
+		err := forEach(ctx, batch, p, func() func(i int) {
+			s := mapmatched.NewSearch(n)
+			return func(i int) {
+				errs[i] = s.Within(ctx, a, int32((first+i*batches)*n/sources), maximum)
+				counts[i] = len(s.Settled()) - 1
+			}
+		})
+		if err = cmp.Or(errors.Join(errs...), err); err != nil {
 			return 0, 0, err
 		}
-		words += rowWords(len(s.Settled()) - 1)
-		reached += len(s.Settled()) - 1
+		for _, c := range counts {
+			words += rowWords(c)
+			reached += c
+		}
+		if searched += batch; scaled(words, sources) > enough {
+			break
+		}
 	}
-	bytes = int64(8*float64(words)*float64(n)/float64(sources)) + int64(8*(n+1))
-	return bytes, float64(reached) / float64(sources), nil
+	p.finish()
+	if searched == 0 {
+		return offsets, 0, nil
+	}
+	return scaled(words, searched), float64(reached) / float64(searched), nil
 }
 
 // tableBlock is how many rows a worker makes at a time.

@@ -90,19 +90,19 @@ func within(dir, outer string) bool {
 type TreeOptions struct {
 	Chunk ChunkOptions
 
-	// MarkdownExtensions and TextExtensions say which files are documents
-	// and how they are cut, whatever the case of the letters; each begins
-	// with a dot. nil means .md and .markdown, and .txt and .text.
+	// MarkdownExtensions, TextExtensions and HTMLExtensions say which files
+	// are documents and that ChunkMarkdown, ChunkText and ChunkHTML cut them,
+	// whatever the case of the letters; each begins with a dot. nil means .md
+	// and .markdown, .txt and .text, and .html and .htm; an empty list that is
+	// not nil means none.
 	MarkdownExtensions []string
 	TextExtensions     []string
-
-	// HTMLExtensions are those of files that [ChunkHTML] cuts, such as .html
-	// and .htm. nil means none.
-	HTMLExtensions []string
+	HTMLExtensions     []string
 
 	// Cut, if set, cuts every document in place of the chunkers by extension,
 	// which then only say what is a document, and of Chunk. It is called from
-	// several goroutines at a time.
+	// several goroutines at a time. An error of type [LeftOut] leaves the
+	// document out with a warning, any other one ends the reading.
 	Cut func(Document) (Chunked, error)
 
 	// MaxFileBytes is the limit of a file in bytes; a larger one is left out
@@ -148,6 +148,9 @@ func (o *TreeOptions) withDefaults() TreeOptions {
 	if d.TextExtensions == nil {
 		d.TextExtensions = []string{".txt", ".text"}
 	}
+	if d.HTMLExtensions == nil {
+		d.HTMLExtensions = []string{".html", ".htm"}
+	}
 	d.MaxFileBytes = cmp.Or(d.MaxFileBytes, DefaultMaxFileBytes)
 	return d
 }
@@ -169,6 +172,12 @@ func (o *TreeOptions) chunker(name string) func(Document, *ChunkOptions) (Chunke
 	}
 	return nil
 }
+
+// LeftOut is why the Cut of [TreeOptions] does not take a document.
+type LeftOut string
+
+// Error returns the reason.
+func (l LeftOut) Error() string { return string(l) }
 
 // Warning says why a file or directory was left out.
 type Warning struct {
@@ -385,7 +394,12 @@ func (f treeFile) read(o *TreeOptions) (doc Chunked, reason string, err error) {
 		}
 		return Chunked{}, "white space only", nil
 	}
-	if doc, err = f.chunk(Document{ID: f.id, Text: text}, &o.Chunk); err == nil && len(doc.Chunks) == 0 {
+	doc, err = f.chunk(Document{ID: f.id, Text: text}, &o.Chunk)
+	var left LeftOut
+	switch {
+	case errors.As(err, &left):
+		return Chunked{}, string(left), nil
+	case err == nil && len(doc.Chunks) == 0:
 		reason = "no visible text"
 	}
 	return doc, reason, err

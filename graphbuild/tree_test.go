@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -339,6 +340,17 @@ func TestReadTreeCutsAsTold(t *testing.T) {
 	}
 	if len(c.Edges) != 1 || c.Edges[0].Type != mapmatched.EdgeNext {
 		t.Errorf("edges %v, want the one between the chunks of a.md", c.Edges)
+	}
+	cut := opts.Tree.Cut
+	opts.Tree.Cut = func(d Document) (Chunked, error) {
+		if d.ID == "c.html" {
+			return Chunked{}, fmt.Errorf("%s: %w", d.ID, LeftOut("HTML, which nobody reads"))
+		}
+		return cut(d)
+	}
+	if c, err = BuildCorpus(t.Context(), mustRoots(t, dir), opts); err != nil || !slices.Equal(c.Documents, []string{"a.md", "b.txt"}) ||
+		!slices.Equal(c.Warnings, []Warning{{"c.html", "HTML, which nobody reads"}}) {
+		t.Errorf("%+v, error %v", c, err)
 	}
 	broken := errors.New("no tokenizer")
 	opts.Tree.Cut = func(Document) (Chunked, error) { return Chunked{}, broken }

@@ -111,6 +111,9 @@ func replaceFile[T any](path string, write func(f *os.File) (T, error)) (result 
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return result, errors.New("it is there already and not a regular file: give another name")
 	}
+	if parent := filepath.Dir(path); errors.Is(statError(parent), fs.ErrNotExist) {
+		return result, noDirectoryError(parent)
+	}
 	dir, base := filepath.Split(path)
 	beside := func(what string) string { return filepath.Join(dir, "."+base+".mmplug-"+what) }
 	unlock, err := disk.Lock(beside("lock"))
@@ -136,6 +139,20 @@ func replaceFile[T any](path string, write func(f *os.File) (T, error)) (result 
 		return result, err
 	}
 	return result, disk.SyncDir(filepath.Dir(path))
+}
+
+// noDirectoryError: there is no directory of that name to write to.
+type noDirectoryError string
+
+func (e noDirectoryError) Error() string {
+	return fmt.Sprintf("the directory %s does not exist: make it or give another name", string(e))
+}
+
+func (noDirectoryError) Unwrap() error { return fs.ErrNotExist }
+
+func statError(path string) error {
+	_, err := os.Stat(path)
+	return err
 }
 
 // writeGraph writes all of a file.

@@ -20,8 +20,9 @@ func newDecode(std stdio) *cobra.Command {
 candidate_limit, context_radius, context_limit, beam, break_distance, on_empty,
 temperature) and "turns" (for each turn its candidates [[chunk_id, score], …],
 best first). What is left out takes its default. With --policy the settings are
-those of the section decode, and the options of the file may not contradict them;
-the other sections are about finding candidates, which the file has.
+those of the section decode, and the options of the file may not contradict them.
+A policy that does more with a turn (context arms, costs by move, decay, clusters,
+rerank, activation) is refused: the file has candidates only.
 
 With --json every turn's streaming answer is printed: chunk_id, confidence,
 context_chunk_ids, ranking ([[chunk_id, path score], …]), path and trace.`,

@@ -117,14 +117,18 @@ func printStats(w io.Writer, s graphStats) error {
 	if s.Directed {
 		direction = "directed"
 	}
+	sample := ""
+	if s.Sampled() {
+		sample = fmt.Sprintf(" (sample of %d)", s.Sources)
+	}
 	rows = append(rows,
 		[]string{"direction", direction},
 		[]string{"maximum distance", fmt.Sprintf("%g", s.MaximumDistance)},
 		[]string{"degree least / median / mean / most", fmt.Sprintf("%d / %d / %.2f / %d", s.Degree.Least, s.Degree.Median, s.Degree.Mean, s.Degree.Most)},
 		[]string{"isolated nodes", fmt.Sprint(s.Isolated)},
 		[]string{"components (largest)", fmt.Sprintf("%d (%d nodes)", s.Components, s.LargestComponent)},
-		[]string{"reach of a node, mean", fmt.Sprintf("%.1f", s.MeanReach)},
-		[]string{"pairs out of reach", fmt.Sprintf("%.1f%%", 100*s.ClampedShare)},
+		[]string{"reach of a node, mean", fmt.Sprintf("%.1f", s.MeanReach) + sample},
+		[]string{"pairs out of reach", graphbuild.Percent(s.ClampedShare) + sample},
 	)
 	if p := s.Provenance; p != nil && p.Method != "" {
 		rows = append(rows, []string{"made by", printable(p.Method)})

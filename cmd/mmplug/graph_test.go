@@ -23,6 +23,18 @@ func TestGraphStats(t *testing.T) {
 	}
 }
 
+// The verdict and the table give the same figure.
+func TestGraphStatsFigures(t *testing.T) {
+	dir := t.TempDir()
+	edges := filepath.Join(dir, "e.csv")
+	put(t, edges, "a,b,1,next\nb,c,1,next\nx,y,1,next\n")
+	fine(t, "", "graph", "build", "--edges", edges, "--out", filepath.Join(dir, "g.mmg"))
+	out := fine(t, "", "graph", "stats", filepath.Join(dir, "g.mmg"))
+	if !strings.Contains(out, "\npairs out of reach") || strings.Count(out, "60.0%") != 3 || !strings.Contains(out, "The graph falls into 2 components") || strings.Contains(out, "sample") {
+		t.Errorf("output\n%s", out)
+	}
+}
+
 // A path is taken as it is, whatever it would mean in a URL.
 func TestGraphStatsOfOddPaths(t *testing.T) {
 	docs := docsWithoutFaults(t)

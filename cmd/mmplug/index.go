@@ -22,13 +22,14 @@ func newIndex(std stdio) *cobra.Command {
 	var vectors vectorFlags
 	cmd := &cobra.Command{
 		Use:   "index DIR… --out IDX",
-		Short: "Index directories of Markdown and plain text",
-		Long: `Cut the .md, .markdown, .txt and .text files below the given directories into
-chunks, join the chunks by order, headings and links, and write a lexical index
-with the graph to the directory IDX. An index that is there already is replaced
-in one step. A file that cannot be used is left out with one warning. The policy
-says how documents are cut and how long edges are. With --embed the chunks are
-embedded too.`,
+		Short: "Index directories of Markdown, HTML and plain text",
+		Long: `Cut the .md, .markdown, .html, .htm, .txt and .text files below the given
+directories into chunks, join the chunks by order, headings and links, and write
+a lexical index with the graph to the directory IDX. An index that is there
+already is replaced in one step. A file that cannot be used is left out with one
+warning. The policy says how documents are cut and how long edges are; one that
+cuts by fixed_v1 or m7_chunk_pre_v1 leaves HTML out, which these do not read.
+With --embed the chunks are embedded too.`,
 		Example: `  mmplug index docs --out docs.idx
   mmplug chat --index docs.idx`,
 		Args: cobra.MinimumNArgs(1),
@@ -66,11 +67,12 @@ embedded too.`,
 			corpus, err := buildIndex(cmd.Context(), std, roots, opts, indexing{used, model, vectors.knn}, strings.Join(args, " "), out)
 			if corpus != nil {
 				warn(std.err, corpus, links)
+				model.warnTruncated(std.err, len(corpus.Chunks))
 			}
 			if err != nil {
 				return err
 			}
-			return reportIndex(cmd.Context(), std, out, corpus, used, asJSON)
+			return reportIndex(cmd.Context(), std, out, corpus, used, model, asJSON)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "directory to write the index to")
@@ -102,11 +104,11 @@ func buildIndex(ctx context.Context, std stdio, roots []graphbuild.Root, opts *g
 		return nil, err
 	}
 	if len(corpus.Chunks) == 0 {
-		return corpus, fmt.Errorf("%s: no documents found; .md, .markdown, .txt and .text files are read", source)
+		return corpus, fmt.Errorf("%s: no documents found; .md, .markdown, .html, .htm, .txt and .text files are read", source)
 	}
 	bytes := int64(0)
 	for i := range corpus.Chunks { // every byte of a file is in one of its chunks
-		bytes += int64(len(corpus.Chunks[i].Text))
+		bytes += int64(corpus.Chunks[i].End - corpus.Chunks[i].Start)
 	}
 	version, _ := toolVersion()
 	in := embedded.Input{
@@ -114,6 +116,7 @@ func buildIndex(ctx context.Context, std stdio, roots []graphbuild.Root, opts *g
 		Edges:  corpus.Edges,
 
 		MaximumDistance: how.Graph.MaximumDistance,
+		BM25:            &embedded.BM25{K1: how.Lexical.K1, B: how.Lexical.B},
 		ChunkPolicy:     how.ChunkPolicy(),
 		Source:          embedded.Source{Name: source, Files: len(corpus.Documents), Bytes: bytes},
 	}
@@ -146,7 +149,7 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func reportIndex(ctx context.Context, std stdio, dir string, corpus *graphbuild.Corpus, used *usedPolicy, asJSON bool) error {
+func reportIndex(ctx context.Context, std stdio, dir string, corpus *graphbuild.Corpus, used *usedPolicy, model *embedding, asJSON bool) error {
 	x, err := embedded.Open(ctx, dir, nil)
 	if err != nil {
 		return err
@@ -154,8 +157,10 @@ func reportIndex(ctx context.Context, std stdio, dir string, corpus *graphbuild.
 	defer x.Close() //nolint:errcheck // only read
 	m := x.Manifest()
 	if asJSON {
+		truncated, _ := model.truncated()
 		return writeJSON(std.out, map[string]any{
-			"index": dir, "digest": x.Digest(), "manifest": m,
+			"truncated_chunks": truncated, // longer than the model takes
+			"index":            dir, "digest": x.Digest(), "manifest": m,
 			"left_out": len(corpus.Warnings), "broken_links": len(corpus.Broken),
 			"policy": namedPolicy{used.Name, used.Digest()},
 		})

@@ -95,6 +95,45 @@ func TestIndexWarnsOncePerFile(t *testing.T) {
 	}
 }
 
+// HTML is read like the rest, its links and headings too, and a conversation
+// takes the index.
+func TestIndexReadsHTML(t *testing.T) {
+	dir, out := docs(t), filepath.Join(t.TempDir(), "docs.idx")
+	page := "<html><head><title>Tiles</title><script>var hidden</script></head><body><h1>Tiles</h1><p>Tiles cover the map, see <a href=\"roads.md#jumps\">jumps</a>.</p><h2 id=\"seams\">Seams</h2><p>A seam joins two tiles.</p></body></html>\n"
+	put(t, filepath.Join(dir, "tiles.html"), page)
+	put(t, filepath.Join(dir, "OLD.HTM"), "<p>Parchment was used before.</p>")
+	put(t, filepath.Join(dir, "empty.html"), "<title>x</title>")
+	put(t, filepath.Join(dir, "roads.md"), get(t, filepath.Join(dir, "roads.md"))+"\nThe [seam](tiles.html#seams) is not a road.\n")
+	r := mmplug(t, "", "index", dir, "--out", out, "--json")
+	if want := "warning: empty.html: no visible text\nwarning: 1 link leads nowhere; --broken-links lists them\n"; r.code != exitOK || r.err != want {
+		t.Errorf("exit status %d, standard error %q, want %q", r.code, r.err, want)
+	}
+	got := unmarshal[struct {
+		Manifest struct {
+			ChunkPolicy string `json:"chunk_policy"`
+			Source      struct{ Files, Bytes int }
+		}
+	}](t, r.out)
+	size := 0
+	for _, name := range []string{"matching.md", "roads.md", "notes/plain.txt", "tiles.html", "OLD.HTM"} {
+		size += len(get(t, filepath.Join(dir, name)))
+	}
+	if got.Manifest.ChunkPolicy != "markdown_v1+text_v1+html_v1" || got.Manifest.Source.Files != 5 || got.Manifest.Source.Bytes != size {
+		t.Errorf("manifest %+v, want 5 files of %d bytes", got.Manifest, size)
+	}
+	if edges := export(t, out); !strings.Contains(edges, "roads.md#jumps tiles.html ") && !strings.Contains(edges, "roads.md#jumps tiles.html#tiles ") || !strings.Contains(edges, "roads.md#jumps tiles.html#seams ") {
+		t.Errorf("edges\n%s", edges)
+	}
+	for word, want := range map[string]string{"seam": "tiles.html#seams", "parchment": "OLD.HTM"} {
+		if got := fine(t, "", "ask", "--index", out, word); !strings.Contains(got, "decoded   "+want) {
+			t.Errorf("asked for %s:\n%s", word, got)
+		}
+	}
+	if got := fine(t, "", "ask", "--index", out, "hidden"); strings.Contains(got, "tiles.html") {
+		t.Errorf("a script is searched:\n%s", got)
+	}
+}
+
 func TestIndexRefuses(t *testing.T) {
 	dir := docs(t)
 	file := filepath.Join(dir, "roads.md")
@@ -111,7 +150,7 @@ func TestIndexRefuses(t *testing.T) {
 		{exitFailed, []string{filepath.Join(dir, "gone"), "--out", free}, []string{"gone: no such file or directory; check the path"}},
 		{exitFailed, []string{file, "--out", free}, []string{file + " is not a directory; name the directory it is in"}},
 		{exitFailed, []string{dir, filepath.Join(dir, "notes"), "--out", free}, []string{"overlap"}},
-		{exitFailed, []string{t.TempDir(), "--out", free}, []string{"no documents found; .md, .markdown, .txt and .text files are read"}},
+		{exitFailed, []string{t.TempDir(), "--out", free}, []string{"no documents found; .md, .markdown, .html, .htm, .txt and .text files are read"}},
 	} {
 		fails(t, c.code, "", append([]string{"index"}, c.args...), c.texts...)
 	}

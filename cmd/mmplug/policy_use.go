@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mapmatched/mmplug/adapters/embedded"
@@ -61,8 +63,15 @@ func (u *usedPolicy) warnOfChange(w io.Writer) {
 	u.said = said
 }
 
-// corpusOptions are the settings that the policy gives an index.
+// corpusOptions are the settings that the policy gives an index. A policy that
+// no index can be made under is refused.
 func (u *usedPolicy) corpusOptions() (*graphbuild.CorpusOptions, error) {
+	if got := u.Lexical.StopwordsSHA256; got != lexical.StopwordsSHA256 {
+		return nil, fmt.Errorf("policy %s: lexical.stopwords_sha256 is %s: the only stopwords there are have %s", u.Name, got, lexical.StopwordsSHA256)
+	}
+	if err := (embedded.BM25{K1: u.Lexical.K1, B: u.Lexical.B}).Validate(); err != nil {
+		return nil, fmt.Errorf("policy %s: lexical: %w", u.Name, err)
+	}
 	weight := func(t mapmatched.EdgeType) float64 { return u.Graph.Weights[string(t)] } // 0 is the default
 	opts := &graphbuild.CorpusOptions{Structure: graphbuild.StructureOptions{
 		Next: weight(mapmatched.EdgeNext), Parent: weight(mapmatched.EdgeParent),
@@ -85,17 +94,23 @@ func (u *usedPolicy) corpusOptions() (*graphbuild.CorpusOptions, error) {
 		}
 	}
 	limit := &graphbuild.TokenOptions{Limit: c.Limit}
+	cut := func(d graphbuild.Document) (graphbuild.Chunked, error) {
+		return graphbuild.ChunkFixed(d, graphbuild.UnitBytes, nil, limit)
+	}
 	switch {
 	case c.Version == policy.M7ChunkPreV1:
-		opts.Tree.Cut = func(d graphbuild.Document) (graphbuild.Chunked, error) { return graphbuild.ChunkPara(d, tok, limit) }
+		cut = func(d graphbuild.Document) (graphbuild.Chunked, error) { return graphbuild.ChunkPara(d, tok, limit) }
 	case c.Unit == policy.UnitTokens:
-		opts.Tree.Cut = func(d graphbuild.Document) (graphbuild.Chunked, error) {
+		cut = func(d graphbuild.Document) (graphbuild.Chunked, error) {
 			return graphbuild.ChunkFixed(d, graphbuild.UnitTokens, tok, limit)
 		}
-	default:
-		opts.Tree.Cut = func(d graphbuild.Document) (graphbuild.Chunked, error) {
-			return graphbuild.ChunkFixed(d, graphbuild.UnitBytes, nil, limit)
+	}
+	// These cut the bytes of a file as they are, so tags would be words.
+	opts.Tree.Cut = func(d graphbuild.Document) (graphbuild.Chunked, error) {
+		if ext := path.Ext(d.ID); strings.EqualFold(ext, ".html") || strings.EqualFold(ext, ".htm") {
+			return graphbuild.Chunked{}, graphbuild.LeftOut("HTML, which " + c.Version + " does not read")
 		}
+		return cut(d)
 	}
 	return opts, nil
 }
@@ -206,13 +221,29 @@ func clustersOf(ctx context.Context, std stdio, path string) (map[string]int, er
 }
 
 // decodeUnder is the problem under a policy, whose settings its own options may
-// repeat but not contradict. All that do are named at once.
+// repeat but not contradict. All that do are named at once, and so is what the
+// policy does beside decoding.
 func decodeUnder(p *policy.Policy, problem *mapmatched.Problem) error {
 	want, err := p.Config()
 	if err != nil {
 		return err
 	}
 	var errs []error
+	for _, s := range []struct {
+		key, value string
+		active     bool
+	}{
+		{"arms.stage", string(p.Arms.Stage), p.Arms.Stage == policy.StageActive},
+		{"transition.stage", string(p.Transition.Stage), p.Transition.Stage == policy.StageActive},
+		{"decay.stage", string(p.Decay.Stage), p.Decay.Stage == policy.StageActive},
+		{"clustering.stage", string(p.Clustering.Stage), p.Clustering.Stage == policy.StageActive},
+		{"rerank.mode", string(p.Rerank.Mode), p.Rerank.Mode != policy.RerankOff},
+		{"activation.stage", string(p.Activation.Stage), p.Activation.Stage == policy.StageActive},
+	} {
+		if s.active {
+			errs = append(errs, fmt.Errorf("policy %s: %s is %s, which decode cannot follow, as it has candidates only: set it to off", p.Name, s.key, s.value))
+		}
+	}
 	contradicts := func(key string, own, policy any) {
 		if own != policy {
 			errs = append(errs, fmt.Errorf("options.%s is %v, policy %s says %v: leave it out", key, own, p.Name, policy))
