@@ -58,6 +58,10 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 	}
 	reply, err := d.client.Do(r)
 	if err != nil {
+		var refused *mapmatched.Error
+		if errors.As(err, &refused) { // bare: some versions of the client drop what an error of the network wraps
+			return nil, refused
+		}
 		return nil, err
 	}
 	switch reply.StatusCode {
