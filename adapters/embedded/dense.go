@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/mapmatched/mmplug/adapters/embedded/internal/topk"
 	"github.com/mapmatched/mmplug/internal/kernel"
@@ -24,15 +23,9 @@ func (x *Index) queryVector(ctx context.Context, op string, q mapmatched.Query) 
 	if err := x.Health(ctx); err != nil {
 		return nil, err
 	}
-	v := q.Vector
-	if len(v) == 0 {
-		if strings.TrimSpace(q.Text) == "" {
-			return nil, nil
-		}
-		var err error
-		if v, err = x.embed(ctx, q); err != nil {
-			return nil, classify(op, err)
-		}
+	v, err := mapmatched.QueryVector(ctx, q, x.opts.Embedder, adapterName)
+	if err != nil || v == nil {
+		return nil, classify(op, err)
 	}
 	if id := x.manifest.Vectors; len(v) != id.Dimension {
 		return nil, classify(op, fmt.Errorf("the query vector has %d components and the index %d (model %q): use the model that made the index", len(v), id.Dimension, id.Model))
@@ -42,25 +35,6 @@ func (x *Index) queryVector(ctx context.Context, op string, q mapmatched.Query) 
 		return nil, classify(op, fmt.Errorf("the query vector: %w", err))
 	}
 	return unit, nil
-}
-
-// embed asks the embedder for the vector of a query.
-func (x *Index) embed(ctx context.Context, q mapmatched.Query) ([]float32, error) {
-	if x.opts.Embedder == nil {
-		return nil, fmt.Errorf("the dense arm needs the vector of turn %d: set Query.Vector or Options.Embedder", q.Turn)
-	}
-	vectors, err := x.opts.Embedder.Embed(ctx, []string{q.Text})
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil && mapmatched.KindOf(err) == "":
-		return nil, fail("embed", mapmatched.KindUnavailable, err)
-	case err != nil:
-		return nil, err
-	case len(vectors) != 1:
-		return nil, fmt.Errorf("the embedder returned %d vectors for 1 text", len(vectors))
-	}
-	return vectors[0], nil
 }
 
 // searchDense returns the limit chunks with the highest cosine, ties by

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -276,15 +275,9 @@ func (p *Provider) queryVector(ctx context.Context, op string, q mapmatched.Quer
 	if err := p.Health(ctx); err != nil {
 		return nil, err
 	}
-	v := q.Vector
-	if len(v) == 0 {
-		if strings.TrimSpace(q.Text) == "" {
-			return nil, nil
-		}
-		var err error
-		if v, err = p.embed(ctx, q); err != nil {
-			return nil, classify(op, err)
-		}
+	v, err := mapmatched.QueryVector(ctx, q, p.opts.Embedder, adapterName)
+	if err != nil || v == nil {
+		return nil, classify(op, err)
 	}
 	info := p.Info()
 	if len(v) != info.Dimension {
@@ -304,25 +297,6 @@ func (p *Provider) queryVector(ctx context.Context, op string, q mapmatched.Quer
 		}
 	}
 	return v, nil
-}
-
-// embed asks the embedder for the vector of a query.
-func (p *Provider) embed(ctx context.Context, q mapmatched.Query) ([]float32, error) {
-	if p.opts.Embedder == nil {
-		return nil, fmt.Errorf("the vector of turn %d is missing: set Query.Vector or Options.Embedder", q.Turn)
-	}
-	vectors, err := p.opts.Embedder.Embed(ctx, []string{q.Text})
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil && mapmatched.KindOf(err) == "":
-		return nil, &mapmatched.Error{Op: "embed", Adapter: adapterName, Kind: mapmatched.KindUnavailable, Err: err}
-	case err != nil:
-		return nil, err
-	case len(vectors) != 1:
-		return nil, fmt.Errorf("the embedder returned %d vectors for 1 text", len(vectors))
-	}
-	return vectors[0], nil
 }
 
 // unit scales a vector to length 1; false when it is zero.

@@ -1,4 +1,5 @@
-// Package registry opens providers, graphs, embedders and rerankers by URL.
+// Package registry opens providers, graphs, embedders, rerankers and writers by
+// URL.
 //
 // An adapter registers an opener under a URL scheme, usually for [Default] in
 // an init function, and a program that imports the adapter opens it by URL:
@@ -35,6 +36,7 @@ const (
 	KindGraph    Kind = "graph"
 	KindEmbedder Kind = "embedder"
 	KindReranker Kind = "reranker"
+	KindWriter   Kind = "writer"
 )
 
 // Doc describes an opener to its users.

@@ -37,6 +37,9 @@ type EmbedderOpener = Opener[mapmatched.Embedder]
 // RerankerOpener opens rerankers.
 type RerankerOpener = Opener[mapmatched.Reranker]
 
+// WriterOpener opens stores to write a corpus to.
+type WriterOpener = Opener[mapmatched.CorpusWriter]
+
 // Registry maps URL schemes to openers. The zero value is empty and ready for
 // use. It is safe for concurrent use and must not be copied after first use.
 type Registry struct {
@@ -45,6 +48,7 @@ type Registry struct {
 	graphs    map[string]GraphOpener
 	embedders map[string]EmbedderOpener
 	rerankers map[string]RerankerOpener
+	writers   map[string]WriterOpener
 }
 
 var defaultRegistry Registry
@@ -76,6 +80,12 @@ func (r *Registry) RegisterReranker(scheme string, o RerankerOpener) {
 	register(r, &r.rerankers, KindReranker, scheme, o)
 }
 
+// RegisterWriter adds an opener of stores to write to. It panics like
+// RegisterProvider.
+func (r *Registry) RegisterWriter(scheme string, o WriterOpener) {
+	register(r, &r.writers, KindWriter, scheme, o)
+}
+
 // OpenProvider opens the provider at a URL. Every error is a *mapmatched.Error
 // of operation "open"; its adapter is the scheme, or "registry" when the URL
 // did not lead to an adapter. A context that is done opens nothing. When the
@@ -99,8 +109,13 @@ func (r *Registry) OpenReranker(ctx context.Context, rawURL string) (mapmatched.
 	return open(ctx, r, &r.rerankers, KindReranker, rawURL)
 }
 
+// OpenWriter opens the store at a URL for writing, otherwise like OpenProvider.
+func (r *Registry) OpenWriter(ctx context.Context, rawURL string) (mapmatched.CorpusWriter, error) {
+	return open(ctx, r, &r.writers, KindWriter, rawURL)
+}
+
 // Entries lists everything that is registered, by scheme and then in the order
-// provider, graph, embedder, reranker.
+// provider, graph, embedder, reranker, writer.
 func (r *Registry) Entries() []Entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -109,6 +124,7 @@ func (r *Registry) Entries() []Entry {
 	out = appendEntries(out, r.graphs, KindGraph)
 	out = appendEntries(out, r.embedders, KindEmbedder)
 	out = appendEntries(out, r.rerankers, KindReranker)
+	out = appendEntries(out, r.writers, KindWriter)
 	slices.SortStableFunc(out, func(a, b Entry) int { return strings.Compare(a.Scheme, b.Scheme) })
 	return out
 }
@@ -254,4 +270,10 @@ func OpenEmbedder(ctx context.Context, rawURL string) (mapmatched.Embedder, erro
 // [Registry.OpenProvider].
 func OpenReranker(ctx context.Context, rawURL string) (mapmatched.Reranker, error) {
 	return Default().OpenReranker(ctx, rawURL)
+}
+
+// OpenWriter opens the store at a URL for writing with the default registry.
+// See [Registry.OpenProvider].
+func OpenWriter(ctx context.Context, rawURL string) (mapmatched.CorpusWriter, error) {
+	return Default().OpenWriter(ctx, rawURL)
 }
