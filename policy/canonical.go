@@ -36,10 +36,14 @@ func (p *Policy) Digest() string {
 
 // digested is the part of a policy that its digest depends on.
 func digested(p *Policy) map[string]any {
-	m := treeOf(p)
-	delete(m, "name")
-	for _, key := range optional {
-		delete(m, key)
+	m := compared(p)
+	// Sections that came after the first release are no part of a policy that
+	// does not depart from what was so before: its digest stays what it was.
+	if p.Reply == DefaultReply() {
+		delete(m, "reply")
+	}
+	if p.Proposals == DefaultProposals() {
+		delete(m, "proposals")
 	}
 	return m
 }

@@ -30,8 +30,18 @@ func orNotSet(value string) string {
 // by place.
 func Diff(a, b *Policy) []Change {
 	d := differ{order: yamlWriter{order: knownPaths()}}
-	d.compare(digested(a), digested(b), "")
+	d.compare(compared(a), compared(b), "")
 	return d.changes
+}
+
+// compared is what Diff looks at: what the digest depends on, and sections that
+// are no part of it because they are at their defaults.
+func compared(p *Policy) map[string]any {
+	m := treeOf(p)
+	for _, key := range append([]string{"name"}, optional...) {
+		delete(m, key)
+	}
+	return m
 }
 
 type differ struct {

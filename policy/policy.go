@@ -33,6 +33,8 @@ type Policy struct {
 	Context    Context              `koanf:"context" json:"context"`
 	Arms       Arms                 `koanf:"arms" json:"arms"`
 	Transition Transition           `koanf:"transition" json:"transition"`
+	Reply      Reply                `koanf:"reply" json:"reply"`
+	Proposals  Proposals            `koanf:"proposals" json:"proposals"`
 	Decay      Decay                `koanf:"decay" json:"decay"`
 	Fusion     Fusion               `koanf:"fusion" json:"fusion"`
 	Lexical    Lexical              `koanf:"lexical" json:"lexical"`
@@ -55,6 +57,8 @@ func Default() *Policy {
 		Context:    DefaultContext(),
 		Arms:       DefaultArms(),
 		Transition: DefaultTransition(),
+		Reply:      DefaultReply(),
+		Proposals:  DefaultProposals(),
 		Decay:      DefaultDecay(),
 		Fusion:     DefaultFusion(),
 		Lexical:    DefaultLexical(),
@@ -99,8 +103,11 @@ func (p *Policy) Validate() error {
 	if p.Decode.BreakDistance > 0 && p.Transition.Stage != StageOff {
 		fault("decode.break_distance", p.Decode.BreakDistance, fmt.Sprintf("0 when transition.stage is %s, whose costs are no distances", p.Transition.Stage))
 	}
+	if p.Decode.BreakDistance > 0 && p.Reply.Stage != StageOff {
+		fault("decode.break_distance", p.Decode.BreakDistance, fmt.Sprintf("0 when reply.stage is %s, whose costs are no distances", p.Reply.Stage))
+	}
 	return errors.Join(append(own,
-		p.Decode.Validate(), p.Context.Validate(), p.Arms.Validate(), p.Transition.Validate(), p.Decay.Validate(),
+		p.Decode.Validate(), p.Context.Validate(), p.Arms.Validate(), p.Transition.Validate(), p.Reply.Validate(), p.Proposals.Validate(), p.Decay.Validate(),
 		p.Fusion.Validate(), p.Lexical.Validate(), p.Chunking.Validate(), p.Vectors.Validate(), p.Graph.Validate(),
 		p.Rerank.Validate(), p.Activation.Validate(), p.Clustering.Validate(), p.Judgement.Validate(),
 		ValidatePlugins(p.Plugins), p.checkDigest())...)
@@ -140,6 +147,9 @@ func (p *Policy) Config() (*mapmatched.Config, error) {
 		RankBy:             p.Decode.RankBy,
 		Temperature:        p.Decode.Temperature,
 		PolicyDigest:       p.Digest(),
+	}
+	if p.Proposals.Stage == StageActive {
+		c.CandidateLimit += p.Proposals.Limit
 	}
 	if p.Decode.FixedLag != nil {
 		c.FixedLag = new(*p.Decode.FixedLag)

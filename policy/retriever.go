@@ -112,6 +112,10 @@ type Answer struct {
 	// Move is the move to the decoded chunk; nil without active transition
 	// costs and at the first chunk.
 	Move *MoveRecord
+	// Reply is what the last reply said about the chunk that the turn goes on
+	// from; nil unless reply.stage is active and there was a reply to a turn
+	// with a chunk.
+	Reply *ReplyRecord
 	// Activation is what to do with the answer: Emit unless the stage is
 	// active.
 	Activation Activation
@@ -149,6 +153,7 @@ type memory struct {
 	activation ActivationState
 	feedback   Feedback
 	vectors    [][]float32 // of the earlier queries, where context arms need them
+	survivors  []string    // best ranked chunks of the last turn that had any, where the graph proposes candidates
 }
 
 // turnState is what is found out while a turn is decoded.
@@ -158,6 +163,7 @@ type turnState struct {
 	from     string           // the chunk that the turn goes on from, "" for the first
 	gate     *GateRecord
 	scale    float64 // of transition costs
+	heard    *heard  // what the last reply finds, nil when nothing is read into it
 	mu       sync.Mutex
 	degraded []Degraded
 }
@@ -252,6 +258,9 @@ func (r *Retriever) check() error {
 	if p.Transition.Stage == StageActive && (parts.Chunks == nil || parts.Graph == nil) {
 		fault("transition.stage is active, which needs a graph and the places of chunks")
 	}
+	if p.Proposals.Stage == StageActive && parts.Graph == nil {
+		fault("proposals.stage is active, which needs a graph")
+	}
 	if p.Decay.Stage == StageActive && parts.Edges == nil {
 		fault("decay.stage is active, which needs the edges of the graph")
 	}
@@ -295,13 +304,17 @@ func (r *Retriever) config() *mapmatched.Config {
 
 // graph is what the session asks for distances.
 func (r *Retriever) graph() mapmatched.CorpusGraph {
+	graph := r.parts.Graph
 	switch {
 	case r.moves != nil:
-		return r.moves
-	case r.parts.Graph != nil && r.policy.Arms.Stage == StageActive && r.policy.Arms.Gate.ScaleTransition:
-		return &scaledGraph{r.parts.Graph, r}
+		graph = r.moves
+	case graph != nil && r.policy.Arms.Stage == StageActive && r.policy.Arms.Gate.ScaleTransition:
+		graph = &scaledGraph{graph, r}
 	}
-	return r.parts.Graph
+	if graph != nil && r.policy.Reply.Stage == StageActive {
+		graph = &replyGraph{graph, r}
+	}
+	return graph
 }
 
 // Policy returns the policy in force. It is not to be changed.
@@ -356,6 +369,7 @@ func (r *Retriever) Ask(ctx context.Context, q Query) (*Answer, error) {
 	}
 	t.from = r.from(t, a)
 	r.move(ctx, t, a)
+	r.replied(t, a)
 	r.expand(ctx, t, a)
 	r.rerank(ctx, t, a)
 	r.activate(t, a)
@@ -474,8 +488,14 @@ func (r *Retriever) activate(t *turnState, a *Answer) {
 	a.Activation = decision.Applied
 }
 
-// remember keeps what the next turn's context arms read.
+// remember keeps what the next turn's context arms and proposals read.
 func (r *Retriever) remember(ctx context.Context, t *turnState, a *Answer) {
+	if o := &r.policy.Proposals; o.Stage == StageActive && len(a.Ranking) > 0 {
+		r.memory.survivors = nil
+		for i := range a.Ranking[:min(len(a.Ranking), o.Survivors)] {
+			r.memory.survivors = append(r.memory.survivors, a.Ranking[i].ChunkID)
+		}
+	}
 	if r.policy.Arms.Stage != StageActive {
 		return
 	}
@@ -529,6 +549,7 @@ func (r *Retriever) note(a *Answer) {
 	}{
 		{"gate", a.Gate, a.Gate != nil},
 		{"transition", a.Move, a.Move != nil},
+		{"reply", a.Reply, a.Reply != nil},
 		{"rerank", a.Rerank, a.Rerank != nil},
 		{"activation", a.Activation, r.policy.Activation.Stage == StageActive},
 		{"context", map[string]any{"score_model": a.ContextModel, "chunks": contextNote(a.Context)}, a.Context != nil},

@@ -24,13 +24,21 @@ const (
 const PartSameCluster = "same_cluster"
 
 // candidates finds the candidates of the turn under way.
-func (r *Retriever) candidates(ctx context.Context, q mapmatched.Query, limit int) ([]mapmatched.Candidate, error) {
+func (r *Retriever) candidates(ctx context.Context, q mapmatched.Query, _ int) ([]mapmatched.Candidate, error) {
 	if before := r.turn.query.History; len(before) > 0 {
 		q.History = slices.Concat(before, q.History)
 		q.Path = slices.Concat(make([]string, len(before)), q.Path)
 	}
 	r.turn.asked = q
-	found, err := r.search(ctx, q, limit)
+	if err := r.hear(ctx, q); err != nil {
+		return nil, err
+	}
+	limit := r.policy.Decode.CandidateLimit // that of the session has room for proposals
+	searched, err := r.search(ctx, q, limit)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.propose(ctx, q, searched, limit)
 	if err != nil || r.policy.Clustering.Stage != StageActive {
 		return found, err
 	}
@@ -61,28 +69,27 @@ func lastOf(path []string) string {
 
 // search asks the arms, with the words of the turn alone or, where the context
 // arms are active and the gate is not shut, with the context too.
-func (r *Retriever) search(ctx context.Context, q mapmatched.Query, limit int) ([]mapmatched.Candidate, error) {
+func (r *Retriever) search(ctx context.Context, q mapmatched.Query, limit int) (found, error) {
 	t, p := r.turn, &r.policy.Arms
-	if p.Stage != StageActive {
-		return r.fused(ctx, t, r.parts.Arms, q, limit, "")
-	}
 	most := limit
-	if len(q.History) > 0 { // its scores are compared with those of other lists
+	contextual := p.Stage == StageActive && len(q.History) > 0
+	if contextual || r.policy.Proposals.Stage == StageActive { // its scores are compared with those of other chunks
 		most = max(limit, DefaultArmLimit)
 	}
 	raw, err := r.fused(ctx, t, r.parts.Arms, q, most, "")
-	if err != nil {
-		return nil, err
+	f := found{raw, len(r.parts.Arms) > 1}
+	if err != nil || p.Stage != StageActive {
+		return f, err
 	}
 	gate, err := r.gate(q, raw)
 	if err != nil {
-		return nil, err
+		return found{}, err
 	}
 	t.gate, t.scale = &gate, p.Gate.TransitionWeight(1, gate)
 	if gate.Applied == 0 {
-		return raw[:min(len(raw), limit)], nil
+		return f, nil
 	}
-	return r.contextual(ctx, q, raw, gate.Applied, limit)
+	return r.contextual(ctx, q, raw, gate.Applied, most)
 }
 
 // gate decides how much the context counts.
@@ -107,9 +114,10 @@ func (r *Retriever) gate(q mapmatched.Query, raw []mapmatched.Candidate) (GateRe
 
 // contextual fuses the lists of the context arms behind the gate g:
 // (1−g)·raw + g·context, where context is the mean of the enabled arms by their
-// weights. Every list counts by the formula of fusion.version. An arm without
-// words this turn adds nothing, and its weight goes to no other.
-func (r *Retriever) contextual(ctx context.Context, q mapmatched.Query, raw []mapmatched.Candidate, g float64, limit int) ([]mapmatched.Candidate, error) {
+// weights. Every list has at most most candidates and counts by the formula of
+// fusion.version. An arm without words this turn adds nothing, and its weight
+// goes to no other.
+func (r *Retriever) contextual(ctx context.Context, q mapmatched.Query, raw []mapmatched.Candidate, g float64, most int) (found, error) {
 	p, t := &r.policy.Arms, r.turn
 	terms := ContextTerms(*p, Conversation{q.Text, q.History, t.query.Answer, r.memory.feedback}, r.parts.Analyze)
 	total := 0.0
@@ -150,22 +158,30 @@ func (r *Retriever) contextual(ctx context.Context, q mapmatched.Query, raw []ma
 		if len(c.terms) == 0 {
 			continue
 		}
-		add(c.name, c.arm, 0, func(ctx context.Context, q mapmatched.Query, limit int) ([]mapmatched.Candidate, error) {
+		add(c.name, c.arm, 0, func(ctx context.Context, q mapmatched.Query, _ int) ([]mapmatched.Candidate, error) {
+			if c.name == ArmAnswer && t.heard != nil {
+				return t.heard.list[:min(len(t.heard.list), most)], nil
+			}
 			q, err := r.contextQuery(ctx, c.name, q, c.text, vectors)
 			if err != nil {
 				return nil, err
 			}
-			return r.fused(ctx, t, withTerms(r.parts.Arms, c.terms), q, limit, c.name+"/")
+			return r.fused(ctx, t, withTerms(r.parts.Arms, c.terms), q, most, c.name+"/")
 		})
 	}
 	if len(arms) == 0 {
-		return nil, nil
+		return found{}, nil
 	}
 	provider, err := NewFusedProvider(fusion, arms, &FusedOptions{Report: t.degrade})
 	if err != nil {
-		return nil, err
+		return found{}, err
 	}
-	return provider.Candidates(ctx, q, limit)
+	limit := r.policy.Decode.CandidateLimit
+	if r.policy.Proposals.Stage == StageActive { // what else was found may be proposed
+		limit = most * len(arms)
+	}
+	list, err := provider.Candidates(ctx, q, limit)
+	return found{list, true}, err
 }
 
 // historyFloor is what a query has to count for still, of 1, to be part of the

@@ -21,6 +21,7 @@ type savedRetriever struct {
 	Activation ActivationState `json:"activation"`
 	Feedback   Feedback        `json:"feedback"`
 	Vectors    [][]float32     `json:"vectors,omitempty"`
+	Survivors  []string        `json:"survivors,omitempty"`
 	Shadows    []savedShadow   `json:"shadows,omitempty"`
 	Session    json.RawMessage `json:"session"`
 }
@@ -57,7 +58,8 @@ func (r *Retriever) saved() ([]byte, error) {
 	}
 	saved := savedRetriever{
 		Schema: ConversationSchema, Policy: savedPolicy{r.policy.Name, r.digest},
-		Activation: r.memory.activation, Feedback: r.memory.feedback, Vectors: r.memory.vectors, Session: session.Bytes(),
+		Activation: r.memory.activation, Feedback: r.memory.feedback, Vectors: r.memory.vectors,
+		Survivors: r.memory.survivors, Session: session.Bytes(),
 	}
 	for _, s := range r.shadows {
 		one := savedShadow{Part: s.part, Version: s.version, Dead: s.dead}
@@ -104,7 +106,7 @@ func restore(ctx context.Context, raw []byte, p *Policy, parts Parts) (*Retrieve
 	if err != nil {
 		return nil, err
 	}
-	r.memory = memory{saved.Activation, saved.Feedback, saved.Vectors}
+	r.memory = memory{saved.Activation, saved.Feedback, saved.Vectors, saved.Survivors}
 	if n := len(saved.Vectors); n > 0 && n != r.session.Turns() {
 		return nil, fmt.Errorf("not a saved conversation: %d query vectors for %d turns", n, r.session.Turns())
 	}

@@ -37,6 +37,8 @@ func (r *Retriever) variants() []shadow {
 	p := r.policy
 	add(KindContext, p.Arms.Version, p.Arms.Stage, func(p *Policy) { p.Arms.Stage = StageActive })
 	add(KindTransition, p.Transition.Version, p.Transition.Stage, func(p *Policy) { p.Transition.Stage = StageActive })
+	add(KindReply, p.Reply.Version, p.Reply.Stage, func(p *Policy) { p.Reply.Stage = StageActive })
+	add(KindProposals, p.Proposals.Version, p.Proposals.Stage, func(p *Policy) { p.Proposals.Stage = StageActive })
 	add(KindDecay, p.Decay.Version, p.Decay.Stage, func(p *Policy) { p.Decay.Stage = StageActive })
 	if s := r.parts.Shadow; s != nil {
 		list = append(list, shadow{part: PartPolicy, version: s.Digest(), policy: s})

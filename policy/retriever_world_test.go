@@ -233,6 +233,7 @@ func allActive(p *Policy) {
 	p.Arms.Gate.Bias, p.Arms.Gate.Referring, p.Arms.Gate.ScaleTransition = 0.5, 4, true
 	p.Arms.Answer.Enabled, p.Arms.Feedback.Enabled = true, true
 	p.Transition = moves()
+	p.Reply.Stage, p.Proposals.Stage = StageActive, StageActive
 	p.Decay.Stage, p.Activation.Stage, p.Clustering.Stage, p.Judgement.Stage = StageActive, StageActive, StageActive, StageShadow
 	p.Rerank.Mode = RerankSync
 }
@@ -241,6 +242,7 @@ func allActive(p *Policy) {
 func allShadow(p *Policy) {
 	allActive(p)
 	p.Arms.Stage, p.Arms.Gate.Stage, p.Transition.Stage = StageShadow, StageShadow, StageShadow
+	p.Reply.Stage, p.Proposals.Stage = StageShadow, StageShadow
 	p.Decay.Stage, p.Activation.Stage, p.Clustering.Stage = StageShadow, StageShadow, StageShadow
 	p.Rerank.Mode = RerankOff
 }

@@ -24,6 +24,8 @@ const (
 	KindGraph      Kind = "graph"
 	KindJudgement  Kind = "judgement"
 	KindLexical    Kind = "lexical"
+	KindProposals  Kind = "proposals"
+	KindReply      Kind = "reply"
 	KindRerank     Kind = "rerank"
 	KindTransition Kind = "transition"
 )
@@ -45,6 +47,8 @@ const (
 	KNNV1              = "knn_v1"
 	JudgementPreV1     = "judgement_shadow_pre_v1"
 	LexicalPreV2       = "lexical_pre_v2"
+	ProposalsV1        = "proposals_v1"
+	ReplyV1            = "reply_v1"
 	RerankPolicyPreV1  = "rerank_policy_pre_v1"
 	TransitionV1       = "transition_v1"
 )
@@ -75,6 +79,8 @@ var formulas = []FormulaInfo{
 	{KNNV1, KindGraph, "undirected union of every chunk's k nearest others by cosine distance", "§5", "graphbuild"},
 	{JudgementPreV1, KindJudgement, "keep, merge or supersede for chunks of an answer that are near-duplicates", "", "policy.Judge"},
 	{LexicalPreV2, KindLexical, "BM25 over NFKC lower-case words and CJK character pairs without stopwords", "§8", "adapters/embedded/lexical"},
+	{ProposalsV1, KindProposals, "the best chunks of the turn before and their neighbourhoods as further candidates", "", "policy.Retriever"},
+	{ReplyV1, KindReply, "μ·(1 − fit of the last reply to the chunk that the turn goes on from)", "", "policy.Reply.Cost"},
 	{RerankPolicyPreV1, KindRerank, "off, deferred or within a budget, keeping the given order when the answer is not usable", "§11", "policy.Rerank"},
 	{TransitionV1, KindTransition, "−log(p/q) of the kind of move", "§15", "policy.Transition.Cost"},
 }

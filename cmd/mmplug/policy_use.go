@@ -235,6 +235,8 @@ func decodeUnder(p *policy.Policy, problem *mapmatched.Problem) error {
 	}{
 		{"arms.stage", string(p.Arms.Stage), p.Arms.Stage == policy.StageActive},
 		{"transition.stage", string(p.Transition.Stage), p.Transition.Stage == policy.StageActive},
+		{"reply.stage", string(p.Reply.Stage), p.Reply.Stage == policy.StageActive},
+		{"proposals.stage", string(p.Proposals.Stage), p.Proposals.Stage == policy.StageActive},
 		{"decay.stage", string(p.Decay.Stage), p.Decay.Stage == policy.StageActive},
 		{"clustering.stage", string(p.Clustering.Stage), p.Clustering.Stage == policy.StageActive},
 		{"rerank.mode", string(p.Rerank.Mode), p.Rerank.Mode != policy.RerankOff},
