@@ -144,30 +144,14 @@ func (r *Retriever) contextual(ctx context.Context, q mapmatched.Query, raw []ma
 		}
 	}
 	add(ArmRaw, p.Raw, 1, func(context.Context, mapmatched.Query, int) ([]mapmatched.Candidate, error) { return raw, nil })
-	vectors := r.memory.vectors
+	searches := r.contextSearches(q, terms, most)
 	for _, c := range []struct {
-		name  string
-		arm   Arm
-		terms []WeightedTerm
-		text  string
-	}{
-		{ArmHistory, p.History, terms.History, historyText(q, p.Gamma)},
-		{ArmAnswer, p.Answer, terms.Answer, t.query.Answer},
-		{ArmFeedback, p.Feedback, terms.Feedback, strings.TrimSpace(r.memory.feedback.Title + "\n" + strings.Join(r.memory.feedback.Terms, " "))},
-	} {
-		if len(c.terms) == 0 {
-			continue
+		name string
+		Arm
+	}{{ArmHistory, p.History}, {ArmAnswer, p.Answer}, {ArmFeedback, p.Feedback}} {
+		if search := searches[c.name]; search != nil {
+			add(c.name, c.Arm, 0, search)
 		}
-		add(c.name, c.arm, 0, func(ctx context.Context, q mapmatched.Query, _ int) ([]mapmatched.Candidate, error) {
-			if c.name == ArmAnswer && t.heard != nil {
-				return t.heard.list[:min(len(t.heard.list), most)], nil
-			}
-			q, err := r.contextQuery(ctx, c.name, q, c.text, vectors)
-			if err != nil {
-				return nil, err
-			}
-			return r.fused(ctx, t, withTerms(r.parts.Arms, c.terms), q, most, c.name+"/")
-		})
 	}
 	if len(arms) == 0 {
 		return found{}, nil
@@ -182,6 +166,37 @@ func (r *Retriever) contextual(ctx context.Context, q mapmatched.Query, raw []ma
 	}
 	list, err := provider.Candidates(ctx, q, limit)
 	return found{list, true}, err
+}
+
+// contextSearches are what finds the lists of the context arms that have words
+// this turn, at most most candidates each.
+func (r *Retriever) contextSearches(q mapmatched.Query, terms ArmTerms, most int) map[string]providing {
+	t, vectors := r.turn, r.memory.vectors
+	searches := map[string]providing{}
+	for _, c := range []struct {
+		name  string
+		terms []WeightedTerm
+		text  string
+	}{
+		{ArmHistory, terms.History, historyText(q, r.policy.Arms.Gamma)},
+		{ArmAnswer, terms.Answer, t.query.Answer},
+		{ArmFeedback, terms.Feedback, strings.TrimSpace(r.memory.feedback.Title + "\n" + strings.Join(r.memory.feedback.Terms, " "))},
+	} {
+		if len(c.terms) == 0 {
+			continue
+		}
+		searches[c.name] = func(ctx context.Context, q mapmatched.Query, _ int) ([]mapmatched.Candidate, error) {
+			if c.name == ArmAnswer && t.heard != nil {
+				return t.heard.list[:min(len(t.heard.list), most)], nil
+			}
+			q, err := r.contextQuery(ctx, c.name, q, c.text, vectors)
+			if err != nil {
+				return nil, err
+			}
+			return r.fused(ctx, t, withTerms(r.parts.Arms, c.terms), q, most, c.name+"/")
+		}
+	}
+	return searches
 }
 
 // historyFloor is what a query has to count for still, of 1, to be part of the
