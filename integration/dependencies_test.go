@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	"adapters/embedded":      {module + "/mapmatched", module + "/mapmatched/registry", module + "/internal/disk", module + "/internal/kernel", "golang.org/x/sys", "golang.org/x/text"},
 	"adapters/faiss":         {module + "/mapmatched", module + "/mapmatched/registry", module + "/internal/disk", module + "/internal/kernel"},
 	"adapters/embedded/onnx": {module + "/mapmatched", module + "/mapmatched/registry", module + "/adapters/embedded", module + "/graphbuild/tokenizer", "github.com/yalue/onnxruntime_go"},
+	"adapters/weaviate":      {module + "/mapmatched", module + "/mapmatched/registry", module + "/internal/rings", "github.com/weaviate", "github.com/go-openapi/strfmt", "github.com/google/uuid", "golang.org/x/oauth2", "google.golang.org/grpc", "google.golang.org/protobuf"},
 	"adapters/langchaingo":   {module + "/mapmatched", module + "/mapmatched/registry", "github.com/tmc/langchaingo"},
 	"adapters/qdrant":        {module + "/mapmatched", module + "/mapmatched/registry", module + "/internal/rings", "github.com/qdrant/go-client", "google.golang.org/grpc", "google.golang.org/protobuf"},
 	"policy":                 {module + "/mapmatched", "github.com/knadh/koanf", "github.com/go-viper/mapstructure", "github.com/pelletier/go-toml", "go.yaml.in/yaml"},

@@ -31,7 +31,10 @@ type tuneModel struct {
 	fit     []float64
 	sums    []float64 // by document
 	summed  []int32   // epoch in which a sum counts
-	list    []hit
+	list    []hit     // what a turn finds, in no order
+	best    []hit     // of list
+	order   []int
+	weights []float64
 	ranked  []int32
 	columns [2]column
 }
@@ -112,20 +115,17 @@ func (m *tuneModel) decode(ctx context.Context, tr *track, visit func(turn int, 
 // candidates fills the candidates of a turn and their emissions.
 func (m *tuneModel) candidates(ctx context.Context, t *trackTurn, g float64, survivors []int32, c *column) error {
 	m.fuse(t, g)
-	limit := min(len(m.list), m.p.Decode.CandidateLimit)
+	limit := len(m.best)
 	c.at, c.emission = c.at[:0], c.emission[:0]
 	m.epoch++
 	add := func(at int32, score float64) {
 		m.seen[at] = m.epoch
 		c.at, c.emission = append(c.at, at), append(c.emission, score)
 	}
-	for _, h := range m.list[:limit] {
+	for _, h := range m.best {
 		add(h.at, h.score)
 	}
 	if len(survivors) > 0 {
-		for i, h := range m.list { // the epoch of fuse is over, its places are not
-			m.place[h.at] = int32(i)
-		}
 		most := limit + m.p.Proposals.Limit
 		propose := func(at int32) {
 			if len(c.at) == most || m.seen[at] == m.epoch {
@@ -160,11 +160,17 @@ func (m *tuneModel) candidates(ctx context.Context, t *trackTurn, g float64, sur
 	return nil
 }
 
-// fuse fills m.list with what the arms find, best first.
+// fuse fills m.list with what the arms find, m.place with where in it, and
+// m.best with the best of it.
 func (m *tuneModel) fuse(t *trackTurn, g float64) {
+	limit := m.p.Decode.CandidateLimit
 	m.list = m.list[:0]
 	if g == 0 {
 		m.list = append(m.list, t.raw...)
+		for i, h := range m.list {
+			m.place[h.at] = int32(i)
+		}
+		m.best = append(m.best[:0], m.list[:min(len(m.list), limit)]...) // ties are the provider's
 		return
 	}
 	m.epoch++
@@ -191,7 +197,27 @@ func (m *tuneModel) fuse(t *trackTurn, g float64) {
 			m.list[m.place[h.at]].score += float64(weight * counted)
 		}
 	}
-	slices.SortFunc(m.list, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.at, b.at)) })
+	m.choose(limit)
+}
+
+// choose fills m.best with the best of m.list, best first: by score and then
+// position.
+func (m *tuneModel) choose(limit int) {
+	m.best = m.best[:0]
+	for _, h := range m.list {
+		at := len(m.best)
+		for at > 0 && (m.best[at-1].score < h.score || m.best[at-1].score == h.score && m.best[at-1].at > h.at) {
+			at--
+		}
+		switch {
+		case len(m.best) < limit:
+			m.best = append(m.best, hit{})
+		case at == limit:
+			continue
+		}
+		copy(m.best[at+1:], m.best[at:])
+		m.best[at] = h
+	}
 }
 
 // standardize subtracts the mean and divides by the population standard
@@ -277,12 +303,13 @@ func (m *tuneModel) sumForward(before, c *column, beta float64) {
 	for i, cost := range m.cost {
 		factor[i] = mapmatched.Exp(-beta * c.scale * cost)
 	}
-	weights := make([]float64, len(before.at))
+	weights := m.weights[:0]
 	highest := math.Inf(-1)
-	for i := range weights {
-		weights[i] = before.forward[i] - beta*c.cost[i]
+	for i := range before.at {
+		weights = append(weights, before.forward[i]-beta*c.cost[i])
 		highest = max(highest, weights[i])
 	}
+	m.weights = weights
 	m.epoch++
 	total := 0.0
 	for i, from := range before.at {
@@ -312,10 +339,11 @@ func (m *tuneModel) sumForward(before, c *column, beta float64) {
 // rank fills m.ranked with the candidates of a column, best first, ties in
 // provider order.
 func (m *tuneModel) rank(c *column) {
-	order := make([]int, len(c.at))
-	for i := range order {
-		order[i] = i
+	order := m.order[:0]
+	for i := range c.at {
+		order = append(order, i)
 	}
+	m.order = order
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(c.forward[b], c.forward[a]) })
 	m.ranked = m.ranked[:0]
 	for _, i := range order {
