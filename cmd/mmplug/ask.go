@@ -43,7 +43,7 @@ next call; it is written after every turn.`,
 					return err
 				}
 				if !asJSON {
-					if err := c.print(question, r, 3); err != nil {
+					if err := c.print(ctx, question, r, 3); err != nil {
 						return err
 					}
 					continue

@@ -83,7 +83,7 @@ func chat(ctx context.Context, c *conversation, asJSON bool) error {
 				return err
 			}
 			if !asJSON {
-				err = c.print(question, r, 3)
+				err = c.print(ctx, question, r, 3)
 			} else if t, terr := c.turn(ctx, question, r); terr != nil {
 				err = terr
 			} else {

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mapmatched/mmplug/adapters/embedded"
 	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
 	"github.com/mapmatched/mmplug/policy"
@@ -21,14 +22,17 @@ import (
 // conversationFlags are the flags of the commands that hold a conversation.
 type conversationFlags struct {
 	index, session, html string
+	provider, graph      string
 	policy, shadow, log  string
-	clusters             string
+	clusters, reranker   string
 	decayDifferences     bool
 	arm                  armFlags
 }
 
 func (f *conversationFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.index, "index", "", "index directory made by mmplug index")
+	cmd.Flags().StringVar(&f.provider, "provider", "", "URL of the store to ask instead of an index, such as qdrant://localhost:6334/pages (see mmplug adapters)")
+	cmd.Flags().StringVar(&f.graph, "graph", "", "URL of the graph beside --provider, such as graph:pages.mmg (default that of the store)")
 	cmd.Flags().StringVar(&f.session, "session", "", "file that keeps the conversation: continued if it exists, written after every turn")
 	cmd.Flags().StringVar(&f.html, "html", "", "write the trace as an HTML page to this file")
 	f.arm.add(cmd)
@@ -37,17 +41,19 @@ func (f *conversationFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.decayDifferences, "decay-differences", false, "note in the trace where decay_v1 and decay_exact_v1 differ")
 	cmd.Flags().StringVar(&f.shadow, "shadow-policy", "", "policy to run in shadow: it answers too, and only the log gets to know")
 	cmd.Flags().StringVar(&f.clusters, "clusters", "", "clusters made by mmplug graph cluster, a feature of the policy's section clustering")
+	cmd.Flags().StringVar(&f.reranker, "reranker", "", "URL of the reranker for the policy's section rerank, such as plugin:overlap?dir=DIR")
 	_ = cmd.MarkFlagDirname("index") // for completion; the flag is there
 }
 
-// conversation is a session on an index, with the texts to show.
+// conversation is a session on a corpus, with the texts to show.
 type conversation struct {
 	retriever *policy.Retriever
 	policy    *usedPolicy
+	shadow    *policy.Policy    // nil without one
 	log       *policy.ShadowLog // nil without one
-	index     *embedded.Index
-	model     *embedding // nil when questions are not embedded
-	arms      []policy.FusedArm
+	corpus    searched
+	model     *embedding          // nil when questions are not embedded
+	reranker  mapmatched.Reranker // nil when the policy asks none
 	flags     conversationFlags
 	std       stdio
 	input     chan line // standard input, once lines is called
@@ -71,6 +77,7 @@ type turn struct {
 	Context    []scoredChunk     `json:"context,omitempty"`     // the context with its scores, where decay makes it
 	ScoreModel string            `json:"score_model,omitempty"` // of these scores
 	Degraded   []string          `json:"degraded,omitempty"`    // what did not take part in the turn
+	Reranked   *reranked         `json:"reranked,omitempty"`    // where the policy has a reranker look at the ranking
 }
 
 // namedPolicy is the policy in force.
@@ -86,10 +93,10 @@ type scoredChunk struct {
 	ScoreParts map[string]float64 `json:"score_parts,omitempty"`
 }
 
-// converse opens the index and starts or continues a session.
+// converse opens the index or the store and starts or continues a session.
 func converse(ctx context.Context, std stdio, flags conversationFlags) (*conversation, error) {
-	if flags.index == "" {
-		return nil, usageError{errors.New("say which index to ask: --index IDX (made by mmplug index)")}
+	if err := flags.checkStoreFlags(); err != nil {
+		return nil, err
 	}
 	for _, f := range []struct{ name, path string }{{"session", flags.session}, {"html", flags.html}, {"shadow-log", flags.log}} {
 		if f.path == "-" {
@@ -106,19 +113,64 @@ func converse(ctx context.Context, std stdio, flags conversationFlags) (*convers
 	if err != nil {
 		return nil, err
 	}
+	if err := used.checkReranker(flags.reranker); err != nil {
+		return nil, err
+	}
 	if used.Vectors.Provider != "" && flags.arm.arm != "" {
 		return nil, usageError{fmt.Errorf("policy %s says by what arms passages are found: leave out --arm", used.Name)}
 	}
-	x, model, err := flags.arm.open(ctx, flags.index)
-	if err != nil {
+	c := &conversation{policy: used, flags: flags, std: std}
+	if flags.shadow != "" {
+		shadow, err := usePolicy(flags.shadow)
+		if err != nil {
+			return nil, fmt.Errorf("shadow %w", err)
+		}
+		c.shadow = shadow.Policy
+	}
+	if err := c.open(ctx); err != nil {
 		return nil, err
 	}
-	c := &conversation{policy: used, index: x, model: model, flags: flags, std: std}
 	if err := c.start(ctx); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
+}
+
+// open opens what the conversation is about, and the model that embeds its
+// questions.
+func (c *conversation) open(ctx context.Context) (err error) {
+	if c.flags.provider == "" {
+		d := &indexDir{dir: c.flags.index}
+		d.index, c.model, err = c.flags.arm.open(ctx, d.dir)
+		c.corpus = d
+		return err
+	}
+	if c.flags.arm.embed != "" {
+		if c.model, err = openEmbedding(ctx, c.flags.arm.embed); err != nil {
+			return err
+		}
+	}
+	policies := []*policy.Policy{c.policy.Policy}
+	if c.shadow != nil {
+		policies = append(policies, c.shadow)
+	}
+	s, err := openStore(ctx, c.flags.provider, c.flags.graph, policies...)
+	if err != nil {
+		c.model.close()
+		return err
+	}
+	c.corpus = s
+	if most := c.policy.Fusion.Arms; c.policy.Vectors.Provider != "" && len(most) > 1 {
+		c.warning(fmt.Sprintf("policy %s fuses %s; --provider is one list and asked alone", c.policy.Name, strings.Join(slices.Sorted(maps.Keys(most)), " and ")))
+	}
+	return nil
+}
+
+// warning tells of something that has no influence on whether there is an
+// answer.
+func (c *conversation) warning(text string) {
+	fmt.Fprintln(c.std.err, "warning: "+oneLine(printable(text))) //nolint:errcheck // stderr may be gone
 }
 
 // start makes the session: a new one, or the one in the session file, which
@@ -152,7 +204,11 @@ func (c *conversation) start(ctx context.Context) error {
 	})
 	switch {
 	case errors.Is(err, mapmatched.ErrStaleIndex):
-		return fmt.Errorf("%s: it belongs to another index than %s, or to an earlier state of it; start a new session file", c.flags.session, c.flags.index)
+		what := "index"
+		if c.flags.provider != "" {
+			what = "store"
+		}
+		return fmt.Errorf("%s: it belongs to another %s than %s, or to an earlier state of it; start a new session file", c.flags.session, what, c.corpus.name())
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("%w; start a new session file", err)
 	}
@@ -161,21 +217,18 @@ func (c *conversation) start(ctx context.Context) error {
 
 // parts are what the retriever is made of. The log is open then.
 func (c *conversation) parts(ctx context.Context) (policy.Parts, error) {
-	if err := c.policy.Fits(c.policy.identity(c.index)); err != nil {
-		return policy.Parts{}, fmt.Errorf("%s: %w", c.flags.index, err)
-	}
-	if err := c.model.pinned(c.policy.Policy); err != nil {
-		return policy.Parts{}, err
-	}
-	parts, err := c.policy.retrieverParts(ctx, c.index)
+	parts, err := c.corpus.parts(ctx, c.policy, c.model)
 	if err != nil {
 		return parts, err
 	}
-	if c.arms, err = c.policy.arms(ctx, c.flags.index, c.index, c.model); err != nil {
+	if err := c.model.pinned(c.policy.Policy); err != nil {
 		return parts, err
 	}
-	parts.Arms = c.arms
 	parts.DecayDifferences = c.flags.decayDifferences
+	if c.reranker, err = c.policy.openReranker(ctx, c.flags.reranker); err != nil {
+		return parts, err
+	}
+	parts.Reranker = c.reranker
 	if c.model != nil {
 		parts.Embedder = c.model
 	}
@@ -184,13 +237,7 @@ func (c *conversation) parts(ctx context.Context) (policy.Parts, error) {
 			return parts, err
 		}
 	}
-	if c.flags.shadow != "" {
-		shadow, err := usePolicy(c.flags.shadow)
-		if err != nil {
-			return parts, fmt.Errorf("shadow %w", err)
-		}
-		parts.Shadow = shadow.Policy
-	}
+	parts.Shadow = c.shadow
 	if c.flags.log != "" {
 		if c.log, err = policy.OpenShadowLog(c.flags.log, nil); err != nil {
 			return parts, err
@@ -213,12 +260,8 @@ func (c *conversation) close() {
 	if c.log != nil {
 		c.log.Close() //nolint:errcheck // every record is written already
 	}
-	for _, arm := range c.arms {
-		if closer, ok := arm.Provider.(io.Closer); ok {
-			closer.Close() //nolint:errcheck // only read
-		}
-	}
-	c.index.Close() //nolint:errcheck // only read
+	closeAll(c.reranker)
+	c.corpus.close()
 	c.model.close()
 	if c.unlock != nil {
 		c.unlock()
@@ -247,17 +290,20 @@ func (c *conversation) ask(ctx context.Context, question string) (*policy.Answer
 		q.Vector = vectors[0]
 	}
 	a, err := c.retriever.Ask(ctx, q)
+	if c.flags.provider != "" && c.model == nil && mapmatched.KindOf(err) == mapmatched.KindInvalid {
+		return nil, fmt.Errorf("%w; where the store searches vectors, --embed makes those of the questions", err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	warning := func(text string) {
-		fmt.Fprintln(c.std.err, "warning: "+oneLine(printable(text))) //nolint:errcheck // stderr may be gone
-	}
 	for _, d := range a.Degraded {
-		warning(d.String())
+		c.warning(d.String())
+	}
+	if a.Rerank != nil && a.Rerank.Err() != nil {
+		c.warning(fmt.Sprintf("turn %d: %v", a.Turn, a.Rerank.Err()))
 	}
 	if a.LogErr != nil {
-		warning(fmt.Sprintf("turn %d: %v", a.Turn, a.LogErr))
+		c.warning(fmt.Sprintf("turn %d: %v", a.Turn, a.LogErr))
 	}
 	if c.flags.session != "" {
 		err = writeFile(c.std, c.flags.session, c.retriever.Save)
@@ -279,20 +325,34 @@ func (c *conversation) turn(ctx context.Context, question string, a *policy.Answ
 	for _, d := range a.Degraded {
 		t.Degraded = append(t.Degraded, d.Arm)
 	}
+	t.Reranked = rerankedOf(a)
 	if best := r.Pointwise(); best != nil {
 		t.Pointwise = &best.ChunkID
 	}
 	for _, ranked := range r.Ranking {
 		t.Texts[ranked.ChunkID] = ranked.Text
 	}
-	chunks, err := c.index.Chunks(ctx, r.ContextChunkIDs)
-	if err != nil {
-		return nil, err
+	return t, c.addTexts(ctx, t.Texts, r.ContextChunkIDs)
+}
+
+// addTexts adds to texts those of the chunks that have none there, as far as
+// the corpus gives them.
+func (c *conversation) addTexts(ctx context.Context, texts map[string]string, chunkIDs []string) error {
+	from := c.corpus.chunks()
+	var missing []string
+	for _, id := range slices.Concat(chunkIDs, slices.Sorted(maps.Keys(texts))) {
+		if texts[id] == "" && !slices.Contains(missing, id) {
+			missing = append(missing, id)
+		}
 	}
+	if from == nil || len(missing) == 0 {
+		return nil
+	}
+	chunks, err := from.Chunks(ctx, missing)
 	for _, chunk := range chunks {
-		t.Texts[chunk.ID] = chunk.Text
+		texts[chunk.ID] = chunk.Text
 	}
-	return t, nil
+	return err
 }
 
 // writeHTML draws the conversation so far, if that was asked for.
@@ -300,17 +360,19 @@ func (c *conversation) writeHTML(ctx context.Context) error {
 	if c.flags.html == "" {
 		return nil
 	}
-	trace := c.session().DetailedTrace()
+	trace, texts := c.session().DetailedTrace(), map[string]string{}
+	for i := range trace.Steps {
+		for _, candidate := range trace.Steps[i].Candidates {
+			texts[candidate.ChunkID] = candidate.Text
+		}
+	}
+	if err := c.addTexts(ctx, texts, nil); err != nil {
+		return err
+	}
 	for i := range trace.Steps {
 		list := trace.Steps[i].Candidates
 		for j := range list {
-			chunks, err := c.index.Chunks(ctx, []string{list[j].ChunkID})
-			if err != nil {
-				return err
-			}
-			if len(chunks) == 1 {
-				list[j].Text = chunks[0].Text
-			}
+			list[j].Text = texts[list[j].ChunkID]
 		}
 	}
 	return writeFile(c.std, c.flags.html, func(w io.Writer) error { return trace.WriteHTML(w, nil) })
@@ -318,14 +380,18 @@ func (c *conversation) writeHTML(ctx context.Context) error {
 
 // print shows a turn to a person: the decoded chunk, what searching the turn
 // alone would have found, and the next in the ranking.
-func (c *conversation) print(question string, a *policy.Answer, next int) error {
+func (c *conversation) print(ctx context.Context, question string, a *policy.Answer, next int) error {
 	r := a.Result
 	s := styleFor(c.std.out)
 	width := lineWidth(c.std.out)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", s.bold(fmt.Sprintf("[%d]", r.Turn+1)), s.bold(snippet(question, width-6)))
 	if r.Gap != "" {
-		fmt.Fprintf(&b, "    %s\n", s.dim("no passage has any of these words; the conversation goes on as before"))
+		why := "no passage has any of these words"
+		if c.flags.provider != "" {
+			why = "the store finds no passage"
+		}
+		fmt.Fprintf(&b, "    %s\n", s.dim(why+"; the conversation goes on as before"))
 		_, err := io.WriteString(c.std.out, b.String())
 		return err
 	}
@@ -334,11 +400,17 @@ func (c *conversation) print(question string, a *policy.Answer, next int) error 
 		_, err := io.WriteString(c.std.out, b.String())
 		return err
 	}
+	best, texts := r.Pointwise(), map[string]string{}
+	for _, ranked := range []*mapmatched.Ranked{r.Decoded(), best} {
+		texts[ranked.ChunkID] = ranked.Text
+	}
+	if err := c.addTexts(ctx, texts, nil); err != nil {
+		return err
+	}
 	passage := func(label string, ranked mapmatched.Ranked, note string) {
 		fmt.Fprintf(&b, "    %s %s%s\n", label, printable(ranked.ChunkID), note)
-		fmt.Fprintf(&b, "      %s\n", s.dim(snippet(ranked.Text, width-8)))
+		fmt.Fprintf(&b, "      %s\n", s.dim(snippet(texts[ranked.ChunkID], width-8)))
 	}
-	best := r.Pointwise()
 	passage(s.green("decoded  "), *r.Decoded(), fmt.Sprintf("  (confidence %.2f)", r.Confidence))
 	if best.ChunkID != r.ChunkID {
 		passage(s.red("alone    "), *best, "  (what this question finds without the conversation)")
@@ -354,6 +426,8 @@ func (c *conversation) print(question string, a *policy.Answer, next int) error 
 			fmt.Fprintf(&b, "    %s\n", s.dim(fmt.Sprintf("turn %d is now %s", i+1, printable(path[i]))))
 		}
 	}
-	_, err := io.WriteString(c.std.out, b.String())
-	return err
+	if _, err := io.WriteString(c.std.out, b.String()); err != nil {
+		return err
+	}
+	return c.printReranked(a, 1+next)
 }

@@ -141,11 +141,12 @@ func (w wordsOf) SearchTerms(ctx context.Context, terms []policy.WeightedTerm, l
 	return w.Index.SearchTerms(ctx, own, limit)
 }
 
-// edgesOf are the edges of an index, read when they are first followed.
+// edgesOf are the edges of a graph, read when they are first followed.
 type edgesOf struct {
-	index *embedded.Index
-	mu    sync.Mutex
-	list  *policy.EdgeList
+	lister   mapmatched.EdgeLister
+	directed bool
+	mu       sync.Mutex
+	list     *policy.EdgeList
 }
 
 // Links implements policy.Adjacency.
@@ -153,7 +154,7 @@ func (e *edgesOf) Links(ctx context.Context, chunkIDs []string) ([][]policy.Link
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.list == nil {
-		list, err := policy.NewEdgeList(e.index.Edges(ctx), e.index.Manifest().Graph.Directed)
+		list, err := policy.NewEdgeList(e.lister.Edges(ctx), e.directed)
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +196,7 @@ func (u *usedPolicy) retrieverParts(ctx context.Context, x *embedded.Index) (pol
 		return policy.Parts{}, err
 	}
 	parts := policy.Parts{
-		Graph: graph, Edges: &edgesOf{index: x}, Chunks: x, Analyze: lexical.Analyze, IDF: x.IDF, Corpus: x.Digest(),
+		Graph: graph, Edges: &edgesOf{lister: x, directed: x.Manifest().Graph.Directed}, Chunks: x, Analyze: lexical.Analyze, IDF: x.IDF, Corpus: x.Digest(),
 		Identify: func(context.Context) (policy.IndexIdentity, error) { return u.identity(x), nil },
 	}
 	if x.Manifest().Vectors != nil {

@@ -100,7 +100,8 @@ Start with "mmplug demo"; then "mmplug index DIR --out IDX" and "mmplug chat --i
 	root.AddCommand(
 		newDemo(std), newIndex(std), newAsk(std), newChat(std), newDecode(std),
 		newTrace(std), newGraph(std), newAdapters(std), newVersion(std),
-		newPolicy(std),
+		newPolicy(std), newPlugin(std),
+		newEval(std), newTune(std),
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
