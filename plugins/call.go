@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/status"
 
 	"github.com/mapmatched/mmplug/mapmatched"
 	"github.com/mapmatched/mmplug/plugins/internal/wire"
@@ -19,18 +21,34 @@ type answerError struct{ error }
 // Unwrap returns the fault.
 func (e answerError) Unwrap() error { return e.error }
 
+// timeoutError says that a call took longer than CallTimeout.
+type timeoutError struct{ limit time.Duration }
+
+// Error implements error.
+func (e timeoutError) Error() string {
+	return fmt.Sprintf("no answer after %v: %v; raise CallTimeout if it needs longer", e.limit, context.DeadlineExceeded)
+}
+
+// Unwrap returns context.DeadlineExceeded.
+func (timeoutError) Unwrap() error { return context.DeadlineExceeded }
+
 // call makes one unary call and reads its answer.
 func call[Client, Request, Response, T any](ctx context.Context, h *Host, op string, client func(grpc.ClientConnInterface) Client,
 	method func(Client, context.Context, Request, ...grpc.CallOption) (Response, error), request Request, read func(Response) (T, error)) (T, error) {
 	var out T
 	err := h.do(ctx, op, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		limited := ctx
 		if h.opts.CallTimeout > 0 {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, h.opts.CallTimeout)
+			limited, cancel = context.WithTimeout(ctx, h.opts.CallTimeout)
 			defer cancel()
 		}
-		response, err := method(client(conn), ctx, request)
-		if err != nil {
+		response, err := method(client(conn), limited, request)
+		awaitDeadline(limited, err)
+		switch {
+		case err != nil && limited.Err() != nil && ctx.Err() == nil:
+			return timeoutError{h.opts.CallTimeout}
+		case err != nil:
 			return err
 		}
 		if out, err = read(response); err != nil {
@@ -43,6 +61,15 @@ func call[Client, Request, Response, T any](ctx context.Context, h *Host, op str
 		return none, err
 	}
 	return out, nil
+}
+
+// awaitDeadline waits for a deadline that the plugin has seen pass a moment
+// before the context does, so that the error is the context's.
+func awaitDeadline(ctx context.Context, err error) {
+	const moment = 100 * time.Millisecond
+	if deadline, ok := ctx.Deadline(); ok && status.Code(err) == codes.DeadlineExceeded && time.Until(deadline) < moment {
+		<-ctx.Done()
+	}
 }
 
 // do runs f with the connection of a running process and words its error.
@@ -104,10 +131,15 @@ func (h *Host) failed(ctx context.Context, op string, p *process, err error) err
 		}
 		return h.failAs(mapmatched.KindDeadline, op, ctxErr)
 	}
+	if h.ctx.Err() != nil {
+		return h.fail(op, mapmatched.ErrClosed)
+	}
+	if _, ok := err.(timeoutError); ok { //nolint:errorlint // it comes from call as it is
+		p.suspect.Store(true)
+		return h.failAs(mapmatched.KindDeadline, op, err)
+	}
 	kind, byPlugin, cause := fromStatus(err)
 	switch {
-	case h.ctx.Err() != nil:
-		return h.fail(op, mapmatched.ErrClosed)
 	case errors.Is(cause, context.DeadlineExceeded):
 		p.suspect.Store(true)
 	case !byPlugin && h.lost(p):

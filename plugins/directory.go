@@ -169,10 +169,10 @@ func choose(entries []Entry, name, version string, kind Kind, dir string) (Entry
 }
 
 // Inspect starts the plugin at path, asks what it is and ends it. It runs the
-// binary without looking at plugins.lock, and without a configuration unless
-// opts has one.
+// binary without looking at plugins.lock. Without a configuration in opts the
+// plugin is not configured: capabilities may be missing then.
 func Inspect(ctx context.Context, path string, opts *Options) (Info, error) {
-	h, err := open(ctx, path, opts, false)
+	h, err := open(ctx, path, opts, true)
 	if err != nil {
 		return Info{}, err
 	}

@@ -124,10 +124,11 @@ func (o *Options) Validate() error {
 
 // Host runs one plugin and keeps it running. It is safe for concurrent use.
 type Host struct {
-	name  string // for errors and the log
-	opts  Options
-	start func(ctx context.Context) (*process, error)
-	slots chan struct{} // one for each call on its way
+	name    string // for errors and the log
+	opts    Options
+	start   func(ctx context.Context) (*process, error)
+	inspect bool          // without a configuration, do not configure
+	slots   chan struct{} // one for each call on its way
 
 	ctx    context.Context // done when the host is closed
 	cancel context.CancelFunc
@@ -175,11 +176,12 @@ type repair struct {
 // newest, or the path of a binary when it has a slash. ctx governs the start
 // only. Every error is a *mapmatched.Error of operation "open".
 func Open(ctx context.Context, nameOrPath string, opts *Options) (*Host, error) {
-	return open(ctx, nameOrPath, opts, true)
+	return open(ctx, nameOrPath, opts, false)
 }
 
-// open opens a plugin, without a look at plugins.lock and pins unless checked.
-func open(ctx context.Context, nameOrPath string, opts *Options, checked bool) (*Host, error) {
+// open opens a plugin. To inspect it means not to look at plugins.lock and
+// pins, and not to configure it when there is no configuration.
+func open(ctx context.Context, nameOrPath string, opts *Options, inspect bool) (*Host, error) {
 	const op = "open"
 	shown := filepath.Base(nameOrPath)
 	if err := opts.Validate(); err != nil {
@@ -191,8 +193,9 @@ func open(ctx context.Context, nameOrPath string, opts *Options, checked bool) (
 		return nil, fail(op, shown, err)
 	}
 	h := newHost(file.Name, o)
+	h.inspect = inspect
 	h.start = func(ctx context.Context) (*process, error) {
-		if checked {
+		if !inspect {
 			if err := file.trusted(o.Pins, o.AllowUnlocked); err != nil {
 				return nil, err
 			}
@@ -201,6 +204,13 @@ func open(ctx context.Context, nameOrPath string, opts *Options, checked bool) (
 	}
 	if err := h.open(ctx); err != nil {
 		return nil, err
+	}
+	if !inspect {
+		// The file may go by another name than the plugin itself.
+		file.Name = h.Info().Name
+		if err := file.pinned(o.Pins); err != nil {
+			return nil, errors.Join(fail(op, h.name, err), h.Close())
+		}
 	}
 	if file.Kind != "" && !h.Info().Serves(file.Kind) {
 		err := fmt.Errorf("the file is named as a %s, but the plugin serves %s: rename %s", file.Kind, join(h.Info().Kinds), file.Path)
@@ -265,6 +275,7 @@ func (h *Host) introduce(ctx context.Context, p *process) error {
 	}
 	config := h.opts.Config
 	switch {
+	case h.inspect && len(config) == 0:
 	case len(info.Schema) == 0 && len(config) > 0:
 		return failAs(mapmatched.KindInvalid, "configure", h.name, errors.New("there is a configuration, but the plugin takes none: leave it out"))
 	case len(info.Schema) > 0:

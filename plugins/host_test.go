@@ -1,10 +1,12 @@
 package plugins_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -173,7 +175,7 @@ func TestContextReachesPlugin(t *testing.T) {
 func TestHungCallTimesOut(t *testing.T) {
 	host := start(t, goodFile, plugins.Options{CallTimeout: 100 * time.Millisecond, CloseTimeout: 100 * time.Millisecond})
 	_, err := rerank(t.Context(), t, host, "hang")
-	if !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer after 100ms") {
 		t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
 	}
 	if _, err := rerank(t.Context(), t, host, "plain"); err != nil || host.Starts() != 1 {
@@ -320,6 +322,83 @@ func TestEnvironment(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(temp); len(left) > 0 {
 		t.Errorf("%v is left behind", left)
+	}
+}
+
+func TestMessageTooLarge(t *testing.T) {
+	host := start(t, goodFile, plugins.Options{})
+	reranker, err := host.Reranker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, fits := range map[int]bool{60 << 20: true, 65 << 20: false} {
+		_, err := reranker.Rerank(t.Context(), mapmatched.Query{Text: "plain"}, []mapmatched.Candidate{{ChunkID: "a", Text: strings.Repeat("x", size)}})
+		if fits && err != nil || !fits && (mapmatched.KindOf(err) != mapmatched.KindInvalid || !strings.Contains(err.Error(), "limit of 64 MiB")) {
+			t.Errorf("a text of %d bytes: error %v", size, err)
+		}
+	}
+	if n := host.Starts(); n != 1 {
+		t.Errorf("%d starts", n)
+	}
+}
+
+// lockedBuffer is a buffer for several writers.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func TestLogArrives(t *testing.T) {
+	var log lockedBuffer
+	host := start(t, goodFile, plugins.Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	for _, text := range []string{"log", "print hello from the plugin"} {
+		if _, err := rerank(t.Context(), t, host, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{
+		`level=WARN msg="slow answer" plugin=everything shard=7 store.rows=12 store.took=3s`,
+		`level=DEBUG msg="hello from the plugin" plugin=everything stream=stdout`,
+	} {
+		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(log.String(), want); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the log lacks %s:\n%s", want, log.String())
+			}
+		}
+	}
+}
+
+// TestInspectRequired asks a plugin what it is that cannot run without a
+// configuration.
+func TestInspectRequired(t *testing.T) {
+	dir := t.TempDir()
+	path := install(t, dir, "mmplug-embedder-everything-strict")
+	if _, err := plugins.Open(t.Context(), path, &plugins.Options{AllowUnlocked: true, Logger: quiet()}); err == nil || !strings.Contains(err.Error(), "it lacks dimension") {
+		t.Errorf("error %v, want that the dimension is missing", err)
+	}
+	info, err := plugins.Inspect(t.Context(), path, &plugins.Options{Logger: quiet()})
+	if err != nil || info.Name != "everything" || len(info.Schema) == 0 {
+		t.Errorf("info %+v, error %v", info, err)
+	}
+	if _, err := plugins.WriteLock(t.Context(), dir, &plugins.Options{Logger: quiet(), Config: json.RawMessage("{}")}); err != nil {
+		t.Error(err)
+	}
+	// The pin counts for the name that the plugin gives itself, too.
+	_, err = plugins.Open(t.Context(), path, &plugins.Options{Logger: quiet(), Config: json.RawMessage(`{"dimension": 2}`), Pins: map[string]string{"everything": strings.Repeat("0", 64)}})
+	if !errors.Is(err, plugins.ErrChecksum) {
+		t.Errorf("error %v, want %v", err, plugins.ErrChecksum)
 	}
 }
 

@@ -156,7 +156,7 @@ func (e Entry) trusted(pins map[string]string, allowUnlocked bool) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	locked, pin := lock.find(e.File), pins[e.Name]
+	locked := lock.find(e.File)
 	if locked == nil && !allowUnlocked {
 		why := "does not list it for this machine"
 		if err != nil {
@@ -168,20 +168,29 @@ func (e Entry) trusted(pins map[string]string, allowUnlocked bool) error {
 	if locked != nil && locked.Protocol != protocolVersion {
 		return fmt.Errorf("%w: %s lists %s with protocol %d, this host speaks %d: upgrade the older one and lock again", ErrProtocol, LockFile, e.File, locked.Protocol, protocolVersion)
 	}
-	if locked == nil && pin == "" {
-		return nil
+	if locked != nil {
+		if err := e.hasSHA256(locked.SHA256, LockFile); err != nil {
+			return err
+		}
 	}
-	sum, err := fileSHA256(e.Path)
-	if err != nil {
-		return err
-	}
-	if locked != nil && sum != locked.SHA256 {
-		return fmt.Errorf("%w: %s: wanted %s (%s), got %s", ErrChecksum, e.Path, locked.SHA256, LockFile, sum)
-	}
-	if pin != "" && !strings.EqualFold(sum, pin) {
-		return fmt.Errorf("%w: %s: wanted %s (the policy), got %s", ErrChecksum, e.Path, strings.ToLower(pin), sum)
+	return e.pinned(pins)
+}
+
+// pinned compares a plugin's file with what is pinned under its name.
+func (e Entry) pinned(pins map[string]string) error {
+	if pin, ok := pins[e.Name]; ok {
+		return e.hasSHA256(pin, "pinned, as by a policy")
 	}
 	return nil
+}
+
+// hasSHA256 expects a digest of a plugin's file.
+func (e Entry) hasSHA256(want, by string) error {
+	got, err := fileSHA256(e.Path)
+	if err == nil && !strings.EqualFold(got, want) {
+		err = fmt.Errorf("%w: %s: wanted %s (%s), got %s", ErrChecksum, e.Path, strings.ToLower(want), by, got)
+	}
+	return err
 }
 
 func fileSHA256(path string) (string, error) {
@@ -199,7 +208,8 @@ func fileSHA256(path string) (string, error) {
 
 // WriteLock starts every plugin of a directory for this machine, asks what it
 // is, and writes the lock file in one step. Entries of other systems stay as
-// they are. Locking is to trust what lies there now.
+// they are. Locking is to trust what lies there now. Of opts, which may be nil,
+// only what says how to run a plugin counts, not Dir, Kind and Config.
 func WriteLock(ctx context.Context, dir string, opts *Options) (Lock, error) {
 	const op = "lock"
 	entries, err := list(dir)
@@ -241,7 +251,12 @@ func lockEntry(ctx context.Context, e Entry, opts *Options) (LockEntry, error) {
 	if err != nil {
 		return LockEntry{}, fmt.Errorf("%s: %w", e.Path, err)
 	}
-	info, err := Inspect(ctx, e.Path, opts)
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o.Dir, o.Kind, o.Config = "", "", nil // not for each of them
+	info, err := Inspect(ctx, e.Path, &o)
 	if err != nil {
 		return LockEntry{}, err
 	}

@@ -228,12 +228,18 @@ func TestChattyAtStart(t *testing.T) {
 
 func TestFailedStartsLeaveNothing(t *testing.T) {
 	temp := t.TempDir()
+	goroutines := runtime.NumGoroutine()
 	for i := range 20 {
 		file := []string{"mmplug-reranker-dies", "mmplug-reranker-garbage", "mmplug-reranker-newer", "mmplug-reranker-foreign"}[i%4]
 		if _, err := open(t, file, plugins.Options{TempDir: temp}); err == nil {
 			t.Fatalf("%s started", file)
 		}
+		host := start(t, goodFile, plugins.Options{TempDir: temp})
+		if err := host.Close(); err != nil {
+			t.Error(err)
+		}
 	}
+	eventually(t, 10*time.Second, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
 	if left := children(t); len(left) > 0 {
 		t.Errorf("processes %v are left behind", left)
 	}

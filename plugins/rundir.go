@@ -2,9 +2,7 @@ package plugins
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,21 +49,21 @@ func newRunDir(dir string) (*runDir, error) {
 		return nil, failAs(mapmatched.KindInvalid, "open", "", err)
 	}
 	sweep(dir)
-	for {
+	for attempt := 0; ; attempt++ {
 		path := filepath.Join(dir, runPrefix+strings.ToLower(rand.Text()[:6]))
 		err := os.Mkdir(path, 0o700)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the run directory: %w", err)
-		}
-		unlock, err := disk.Lock(filepath.Join(path, runLock))
-		if err != nil {
+		if err == nil {
+			var unlock func()
+			if unlock, err = disk.Lock(filepath.Join(path, runLock)); err == nil {
+				return &runDir{path, unlock}, nil
+			}
 			_ = os.RemoveAll(path) // nothing is in it yet
+		}
+		// The name may be taken, or another host that sweeps may have taken the
+		// directory for left over while it had no lock.
+		if attempt == 20 {
 			return nil, fmt.Errorf("the run directory: %w", err)
 		}
-		return &runDir{path: path, unlock: unlock}, nil
 	}
 }
 

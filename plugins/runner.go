@@ -63,6 +63,7 @@ func (r *programRunner) Start(context.Context) error {
 	handshake, lines := io.Pipe()
 	started := make(chan error)
 	var output sync.WaitGroup
+	output.Add(2) // stdout and stderr
 	go func() {
 		// The death signal comes when this thread ends, so it has to live as
 		// long as the process.
@@ -103,8 +104,12 @@ func (r *programRunner) Start(context.Context) error {
 		_ = pipes[i].Close() // the process has them
 	}
 	r.handshake = handshake
-	output.Go(func() { r.readStdout(pipes[2], lines) })
-	output.Go(func() {
+	go func() {
+		defer output.Done()
+		r.readStdout(pipes[2], lines)
+	}()
+	go func() {
+		defer output.Done()
 		readLines(pipes[4], func(line []byte) {
 			record := parseLog(line)
 			if record.Level >= levelCrash || !strings.HasPrefix(string(line), "{") {
@@ -112,7 +117,7 @@ func (r *programRunner) Start(context.Context) error {
 			}
 			r.log.record(record)
 		})
-	})
+	}()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package plugins
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -125,6 +126,9 @@ func fromStatus(err error) (kind mapmatched.Kind, byPlugin bool, cause error) {
 		wrapped = append(wrapped, context.DeadlineExceeded)
 	}
 	text := oneLine(s.Message())
+	if s.Code() == codes.ResourceExhausted && strings.Contains(text, "message larger than max") {
+		return mapmatched.KindInvalid, true, fmt.Errorf("a message is above the limit of %d MiB, ask for less at once: %s", maxMessage>>20, text)
+	}
 	if text == "" {
 		text = "failed with " + s.Code().String() + " and no message"
 	}

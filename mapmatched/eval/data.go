@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/mapmatched/mmplug/mapmatched"
 )
@@ -47,6 +48,20 @@ func (d *Data) Turns() (all, scored int) {
 		}
 	}
 	return all, scored
+}
+
+// withoutReplies is the data with all replies withheld.
+func (d *Data) withoutReplies() *Data {
+	own := *d
+	own.Conversations = slices.Clone(d.Conversations)
+	for i := range own.Conversations {
+		c := &own.Conversations[i]
+		c.Turns = slices.Clone(c.Turns)
+		for t := range c.Turns {
+			c.Turns[t].Answer = ""
+		}
+	}
+	return &own
 }
 
 // HasRewrites reports whether any turn has a rewritten query.

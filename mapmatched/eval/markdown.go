@@ -17,6 +17,9 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	fmt.Fprintf(&b, "# Evaluation on %s\n\n", cell(r.Data.Name))
 	fmt.Fprintf(&b, "%d scored turns of %d in %d conversations; %d chunks of %d documents; scope `%s`, arm `%s`, %d chunks ranked a turn. ",
 		r.Data.ScoredTurns, r.Data.Turns, r.Data.Conversations, r.Data.Chunks, r.Data.Documents, r.Scope, r.Arm, r.Depth)
+	if !r.Replies {
+		b.WriteString("The assistant's replies are withheld. ")
+	}
 	fmt.Fprintf(&b, "Intervals are %g%% percentile bootstrap intervals over conversations (%d draws, seed %d); differences are paired.\n\n",
 		100*r.Bootstrap.Confidence, r.Bootstrap.Samples, r.Bootstrap.Seed)
 

@@ -60,6 +60,7 @@ type Report struct {
 	Data          DataReport        `json:"data"`
 	Scope         Scope             `json:"scope"`
 	Arm           Arm               `json:"arm"`
+	Replies       bool              `json:"replies"` // whether policies see the assistant's replies
 	Lexical       LexicalReport     `json:"lexical"` // of the baselines; a policy has its own
 	Model         *ModelReport      `json:"model"`   // what made the vectors; null when words alone are searched
 	Depth         int               `json:"depth"`
@@ -200,7 +201,7 @@ func NewReport(ctx context.Context, w *World, results []Results, opts *RunOption
 		seed = DefaultSeed
 	}
 	list, median := Slices(w.data, &results[0])
-	r := &Report{Schema: ReportSchema, Tool: opts.Tool, Data: dataReport(w.data), Scope: w.scope, Arm: w.arm,
+	r := &Report{Schema: ReportSchema, Tool: opts.Tool, Data: dataReport(w.data), Scope: w.scope, Arm: w.arm, Replies: w.replies,
 		Lexical: LexicalReport{lexical.AnalyzerTag, lexical.K1, lexical.B, lexical.StopwordsSHA256}, Depth: opts.depth(),
 		Bootstrap: BootstrapReport{"conversation", samples, seed, "math/rand/v2 PCG", Confidence}, MedianEntropy: round(median),
 		Methods: make([]MethodReport, len(results)), Gates: []Gate{}, Versions: versions()}

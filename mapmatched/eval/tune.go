@@ -268,7 +268,7 @@ func newTuning(ctx context.Context, start *policy.Policy, sets []TuneSet, opts *
 		t.scored += findSlice(list, SliceAll).Turns
 		t.search.sets = append(t.search.sets, set)
 		t.pointwise = append(t.pointwise, pointwise)
-		t.report.Data = append(t.report.Data, TuneData{dataReport(sets[i].World.data), sets[i].World.scope, sets[i].World.arm, weight})
+		t.report.Data = append(t.report.Data, TuneData{dataReport(sets[i].World.data), sets[i].World.scope, sets[i].World.arm, sets[i].World.replies, weight})
 		t.step()
 	}
 	return t, nil

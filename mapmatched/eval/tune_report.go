@@ -36,9 +36,10 @@ type TuneReport struct {
 // TuneData is a set of conversations.
 type TuneData struct {
 	DataReport
-	Scope  Scope   `json:"scope"`
-	Arm    Arm     `json:"arm"`
-	Weight float64 `json:"weight"`
+	Scope   Scope   `json:"scope"`
+	Arm     Arm     `json:"arm"`
+	Replies bool    `json:"replies"` // whether policies see the assistant's replies
+	Weight  float64 `json:"weight"`
 }
 
 // TunedParameter is a number that was tuned. Weights are given by their
@@ -77,15 +78,15 @@ func (r *TuneReport) WriteJSON(w io.Writer) error {
 func (r *TuneReport) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Tuning of policy %s\n\nFrom policy %s (`%s`) to `%s`, seed %d.\n", cell(r.Policy.Name), cell(r.Base.Name), r.Base.Digest, r.Policy.Digest, r.Seed)
-	b.WriteString("\n| set | scope | weight | conversations | scored turns | SHA-256 |\n|---|---|---:|---:|---:|---|\n")
+	b.WriteString("\n| set | scope | replies | weight | conversations | scored turns | SHA-256 |\n|---|---|---|---:|---:|---:|---|\n")
 	for _, d := range r.Data {
-		fmt.Fprintf(&b, "| %s | %s | %v | %d | %d | `%s` |\n", cell(d.Name), d.Scope, d.Weight, d.Conversations, d.ScoredTurns, d.SHA256)
+		fmt.Fprintf(&b, "| %s | %s | %s | %v | %d | %d | `%s` |\n", cell(d.Name), d.Scope, yesNo(d.Replies), d.Weight, d.Conversations, d.ScoredTurns, d.SHA256)
 	}
 	if len(r.EM) > 0 {
 		fmt.Fprintf(&b, "\nThere are no labels: the costs of moves were learnt in %d steps of expectation–maximisation, and nothing was measured.\n", len(r.EM))
 	}
 	for _, set := range r.Sets {
-		fmt.Fprintf(&b, "\n## nDCG@3 on %s\n\n| slice | turns | pointwise | held out | against pointwise | tuned on all |\n|---|---:|---:|---:|---:|---:|\n", cell(set.Data.Name))
+		fmt.Fprintf(&b, "\n## nDCG@3 on %s\n\n| slice | turns | pointwise | held out | against pointwise | tuned on all |\n|---|---:|---:|---:|---:|---:|\n", cell(set.Data.Name)+map[bool]string{false: ", replies withheld"}[set.Replies])
 		for i, s := range set.Slices {
 			held := set.Methods[1].Slices[i]
 			fmt.Fprintf(&b, "| %s | %d | %.3f | %.3f | %s | %.3f |\n", s.Name, s.Turns, set.Methods[0].Slices[i].Metrics[NDCG3].Mean,

@@ -64,6 +64,9 @@ type WorldOptions struct {
 	// Arm finds the candidates of the baselines, and of policies that pin no
 	// vectors; "" means ArmLexical. The others need vectors.
 	Arm Arm
+	// NoReplies withholds the assistant's replies, as for an application that
+	// does not pass them.
+	NoReplies bool
 }
 
 // World is a data set that is ready to be searched: indexes and graphs in
@@ -74,6 +77,7 @@ type World struct {
 	scope   Scope
 	arm     Arm
 	vectors *Vectors
+	replies bool // policies see the assistant's replies
 
 	mu      sync.Mutex
 	indexes map[indexKey]*lazy[*index]
@@ -98,8 +102,11 @@ func NewWorld(d *Data, opts *WorldOptions) (*World, error) {
 	if opts == nil {
 		opts = &WorldOptions{}
 	}
-	w := &World{data: d, scope: opts.Scope, arm: opts.Arm, vectors: opts.Vectors,
+	w := &World{data: d, scope: opts.Scope, arm: opts.Arm, vectors: opts.Vectors, replies: !opts.NoReplies,
 		indexes: map[indexKey]*lazy[*index]{}, graphs: map[graphKey]*lazy[*corpusGraph]{}}
+	if opts.NoReplies {
+		w.data = d.withoutReplies()
+	}
 	if w.scope == "" {
 		w.scope = ScopeAll
 	}

@@ -16,13 +16,13 @@ func ExampleCheck() {
 	report := plugintest.Check(context.Background(), target, nil)
 	for _, r := range report.Results {
 		if r.Group == "decoder" {
-			fmt.Println(r.Status, r.Check, r.Detail)
+			fmt.Printf("%s: %s\n", r.Status, r.Check)
 		}
 	}
 	fmt.Println(report.OK())
 	// Output:
-	// ok nothing to decode
-	// ok same answers as the built-in decoder
-	// ok context done before
+	// ok: nothing to decode
+	// ok: same answers as the built-in decoder
+	// ok: context done before
 	// true
 }

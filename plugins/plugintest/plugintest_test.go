@@ -24,6 +24,7 @@ func binary(t testing.TB) string {
 	}
 	path := filepath.Join(t.TempDir(), "mmplug-reranker-everything")
 	cmd := exec.Command("go", "build", "-o", path, "../internal/testplugin/cmd")
+	cmd.Env = append(os.Environ(), "GOFLAGS=") // with the race detector a program takes a second to end
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)

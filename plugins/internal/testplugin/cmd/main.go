@@ -48,7 +48,11 @@ func main() {
 		})
 		return
 	}
-	plugins.Serve(testplugin.Plugin())
+	p := testplugin.Plugin()
+	if strings.HasSuffix(name, "-strict") {
+		p.Schema = []byte(`{"type": "object", "required": ["dimension"], "properties": {"dimension": {"type": "integer"}}}`)
+	}
+	plugins.Serve(p)
 }
 
 // raw serves nothing under another version or cookie.
