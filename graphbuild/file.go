@@ -93,12 +93,23 @@ func OpenGraph(ctx context.Context, path string, opts *OpenGraphOptions) (*Graph
 	return g, nil
 }
 
+// noFileError is fs.ErrNotExist in words that say what to do.
+type noFileError struct{}
+
+// Error implements error.
+func (noFileError) Error() string {
+	return "there is no such file: make one with mmplug graph build"
+}
+
+// Unwrap makes it fs.ErrNotExist.
+func (noFileError) Unwrap() error { return fs.ErrNotExist }
+
 // mapGraph maps a file whose header is right.
 func mapGraph(path string) ([]byte, *header, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, fmt.Errorf("there is no such file: make one with mmplug graph build: %w", fs.ErrNotExist)
+		return nil, nil, noFileError{}
 	case err != nil:
 		return nil, nil, err
 	case !info.Mode().IsRegular():

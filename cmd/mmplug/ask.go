@@ -11,13 +11,14 @@ func newAsk(std stdio) *cobra.Command {
 	var flags conversationFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "ask --index IDX QUESTION…",
+		Use:   "ask (--index IDX | --provider URL) QUESTION…",
 		Short: "Ask one question, or several as one conversation",
 		Long: `Decode the questions as the turns of one conversation and print the passage for
-each. With --session the conversation is kept in a file and continued by the
+each. The corpus is an index directory or, with --provider, what a store has. With --session the conversation is kept in a file and continued by the
 next call; it is written after every turn.`,
 		Example: `  mmplug ask --index docs.idx "How long does an access token last?" "How do I renew it?"
-  mmplug ask --index docs.idx --session talk.json "What happens when it expires?"`,
+  mmplug ask --index docs.idx --session talk.json "What happens when it expires?"
+  mmplug ask --provider qdrant://localhost:6334/docs --embed models/minilm "How do I renew it?"`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {

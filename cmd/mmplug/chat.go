@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mapmatched/mmplug/mapmatched"
 )
 
 // maxLine is the longest line that chat reads, in bytes.
@@ -19,12 +21,15 @@ func newChat(std stdio) *cobra.Command {
 	var flags conversationFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "chat --index IDX",
+		Use:   "chat --index IDX | --provider URL",
 		Short: "Hold a conversation, one question a line",
 		Long: `Read questions from standard input, one a line, and print the passage for each as
 it comes. "/trace" prints why each passage was chosen, "/quit" or the end of the
-input ends.`,
+input ends. A question that a store or a service does not answer because it is
+away is reported, and the conversation goes on without it; the exit status is
+then 1.`,
 		Example: `  mmplug chat --index docs.idx
+  mmplug chat --provider qdrant://localhost:6334/docs --embed models/minilm
   mmplug chat --index docs.idx --json < questions.txt`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := converse(cmd.Context(), std, flags)
@@ -55,14 +60,22 @@ func chat(ctx context.Context, c *conversation, asJSON bool) error {
 	if in && out {
 		fmt.Fprintln(c.std.out, `ask away; "/trace" says why, "/quit" ends`) //nolint:errcheck // only a greeting
 	}
+	unanswered := 0
+	end := func() error {
+		if unanswered == 0 {
+			return nil
+		}
+		return fmt.Errorf("%s not answered: ask again when what did not answer is back", count(unanswered, "question was", "questions were"))
+	}
 	for prompt(); ; prompt() {
 		text, err := nextLine(ctx, c.lines())
 		if errors.Is(err, io.EOF) {
 			if in && out {
-				_, err = fmt.Fprintln(c.std.out) // off the line of the prompt
-				return err
+				if _, err := fmt.Fprintln(c.std.out); err != nil { // off the line of the prompt
+					return err
+				}
 			}
-			return nil
+			return end()
 		}
 		if err != nil {
 			return err
@@ -70,7 +83,7 @@ func chat(ctx context.Context, c *conversation, asJSON bool) error {
 		switch question := asked(text); {
 		case question == "":
 		case question == "/quit":
-			return nil
+			return end()
 		case isCommand(question):
 			complain(c.std.err, fmt.Errorf("there is no command %s; the commands are /trace and /quit", question))
 		case question == "/trace":
@@ -79,6 +92,11 @@ func chat(ctx context.Context, c *conversation, asJSON bool) error {
 			}
 		default:
 			r, err := c.ask(ctx, question)
+			if away(err) && ctx.Err() == nil {
+				complain(c.std.err, err)
+				unanswered++
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -96,6 +114,12 @@ func chat(ctx context.Context, c *conversation, asJSON bool) error {
 			}
 		}
 	}
+}
+
+// away reports whether an error is of something that may be back later.
+func away(err error) bool {
+	kind := mapmatched.KindOf(err)
+	return kind == mapmatched.KindUnavailable || kind == mapmatched.KindDeadline
 }
 
 // isCommand reports whether a line means to be a command that is none.

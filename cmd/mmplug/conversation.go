@@ -339,12 +339,10 @@ func (c *conversation) turn(ctx context.Context, question string, a *policy.Answ
 // the corpus gives them.
 func (c *conversation) addTexts(ctx context.Context, texts map[string]string, chunkIDs []string) error {
 	from := c.corpus.chunks()
-	var missing []string
-	for _, id := range slices.Concat(chunkIDs, slices.Sorted(maps.Keys(texts))) {
-		if texts[id] == "" && !slices.Contains(missing, id) {
-			missing = append(missing, id)
-		}
-	}
+	missing := slices.AppendSeq(slices.Clone(chunkIDs), maps.Keys(texts))
+	missing = slices.DeleteFunc(missing, func(id string) bool { return texts[id] != "" })
+	slices.Sort(missing)
+	missing = slices.Compact(missing)
 	if from == nil || len(missing) == 0 {
 		return nil
 	}

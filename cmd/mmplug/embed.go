@@ -137,22 +137,33 @@ func (e *embedding) vectors(ctx context.Context, std stdio, began time.Time, chu
 	bar := newProgress(std.err, "embedding", began)
 	defer bar.done()
 	vectors := make([][]float32, 0, len(chunks))
-	for batch := range slices.Chunk(chunks, embedBatch) {
-		texts := make([]string, len(batch))
-		for i := range batch {
-			texts[i] = batch[i].Text
-		}
-		got, err := e.Embed(ctx, texts)
-		if err == nil && len(got) != len(texts) {
-			err = fmt.Errorf("the embedder returned %d vectors for %d texts", len(got), len(texts))
-		}
+	for len(vectors) < len(chunks) {
+		got, err := e.batch(ctx, chunks, len(vectors))
 		if err != nil {
-			return nil, fmt.Errorf("cannot embed chunks %d to %d of %d, from %q on: %w", len(vectors)+1, len(vectors)+len(batch), len(chunks), batch[0].ID, err)
+			return nil, err
 		}
 		vectors = append(vectors, got...)
 		bar.update(len(vectors), len(chunks))
 	}
 	return vectors, nil
+}
+
+// batch embeds the texts of the next embedBatch chunks, or those that are left,
+// from position first on.
+func (e *embedding) batch(ctx context.Context, chunks []mapmatched.Chunk, first int) ([][]float32, error) {
+	batch := chunks[first:min(first+embedBatch, len(chunks))]
+	texts := make([]string, len(batch))
+	for i := range batch {
+		texts[i] = batch[i].Text
+	}
+	got, err := e.Embed(ctx, texts)
+	if err == nil && len(got) != len(texts) {
+		err = fmt.Errorf("the embedder returned %d vectors for %d texts", len(got), len(texts))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot embed chunks %d to %d of %d, from %q on: %w", first+1, first+len(batch), len(chunks), batch[0].ID, err)
+	}
+	return got, nil
 }
 
 // vectorFlags are the flags of mmplug index that add vectors.

@@ -27,6 +27,7 @@ type evalFlags struct {
 	policies  string
 	baselines string
 	scope     string
+	noReplies bool
 	samples   int
 	seed      uint64
 	depth     int
@@ -69,6 +70,7 @@ on follow-ups, or worse by more than 0.02 on turns that stand alone.`,
 	flags.vectors.add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&flags.scope, "scope", string(eval.ScopeAll), "which chunks compete: all, domain (those of the conversation's domain), doc_scope (those of its document)")
+	f.BoolVar(&flags.noReplies, "no-replies", false, "withhold the assistant's replies from policies, as for an application that does not pass them")
 	f.StringVar(&flags.policies, "policy", policy.Plain, "policies to measure, separated by commas: files, or names of those that are built in")
 	f.StringVar(&flags.baselines, "baselines", "default", "baselines to measure, separated by commas: "+strings.Join(eval.Baselines(), ", ")+", or none; pointwise always is (default all that the data allows but llm)")
 	f.StringVar(&flags.rewriter, "rewriter", "", "language model of the baseline llm: "+rewriterUsage)
@@ -121,7 +123,7 @@ func (f *evalFlags) run(ctx context.Context, std stdio) error {
 		return err
 	}
 	defer model.close()
-	world, err := eval.NewWorld(data, &eval.WorldOptions{Scope: eval.Scope(f.scope), Vectors: vectors, Arm: f.vectors.searched()})
+	world, err := eval.NewWorld(data, &eval.WorldOptions{Scope: eval.Scope(f.scope), Vectors: vectors, Arm: f.vectors.searched(), NoReplies: f.noReplies})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type graphBuild struct {
 	vectors, ids    string
 	index           string
 	edges           string
-	store           string // see graph_faiss.go
+	store, take     string // see graph_store.go
 	knn             graphbuild.KNNOptions
 	method          string
 	maximum         float64
@@ -46,14 +46,19 @@ func newGraphBuild(std stdio) *cobra.Command {
 		Short: "Make a graph file",
 		Long: `Make a graph file from one of four sources: the nearest neighbours of vectors
 (a matrix in an .npy file and the chunk ID of each row in a text file, one a
-line), those of the vectors in a store, the graph of an index directory, or a
-list of edges (.csv, .tsv, .jsonl, or node-link .json).
+line), what a store has, the graph of an index directory, or a list of edges
+(.csv, .tsv, .jsonl, or node-link .json).
+
+Of a store, --take vectors finds the neighbours of its vectors here, --take
+neighbors asks the store for those of every chunk, and --take edges takes the
+edges that it keeps.
 
 Distances are looked up in a table beside the graph if that fits in
 --table-limit, else in labels if they do, else searched for. The answers are the
 same; what was chosen, and why, is printed.`,
 		Example: `  mmplug graph build --vectors v.npy --ids ids.txt --knn 10 --out g.mmg
-  mmplug graph build --index docs.idx --out docs.mmg`,
+  mmplug graph build --index docs.idx --out docs.mmg
+  mmplug graph build --from qdrant://localhost:6334/docs --take edges --out docs.mmg`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b.began = time.Now()
@@ -69,10 +74,11 @@ same; what was chosen, and why, is printed.`,
 	f.StringVar(&b.ids, "ids", "", "chunk IDs of the rows, one a line")
 	f.StringVar(&b.index, "index", "", "index directory whose graph to take")
 	f.StringVar(&b.edges, "edges", "", "list of edges (.csv, .tsv, .jsonl, .json)")
-	f.StringVar(&b.store, "from", "", "store whose vectors to take (a URL such as faiss:x.faiss?ids=ids.jsonl)")
+	f.StringVar(&b.store, "from", "", "store to take a graph from (a URL such as faiss:x.faiss?ids=ids.jsonl)")
+	f.StringVar(&b.take, "take", takeVectors, "what to take from --from: vectors, neighbors or edges")
 	f.IntVar(&b.knn.K, "knn", graphbuild.DefaultK, "nearest others that each chunk selects")
 	f.StringVar(&b.method, "method", "auto", "how neighbours are found: auto, exact or approximate")
-	f.Float64Var(&b.maximum, "maximum-distance", graphbuild.DefaultMaximumDistance, "where distances are clamped; that of the index with --index")
+	f.Float64Var(&b.maximum, "maximum-distance", graphbuild.DefaultMaximumDistance, "where distances are clamped; that of the index with --index, of the store with --take edges")
 	f.Float64Var(&b.knn.MinimumEdgeDistance, "minimum-edge-distance", graphbuild.DefaultMinimumEdgeDistance, "shortest edge between neighbours")
 	f.BoolVar(&b.directed, "directed", false, "edges of --edges lead one way only")
 	f.StringVar(&b.table, "table", "auto", "distances: auto, never (search), always (table) or labels")
@@ -110,9 +116,17 @@ func (b *graphBuild) validate(cmd *cobra.Command) error {
 		return fmt.Errorf("--minimum-edge-distance is %v: give a positive number", b.knn.MinimumEdgeDistance)
 	}
 	for _, name := range []string{"knn", "method", "minimum-edge-distance"} {
-		if b.vectors == "" && b.store == "" && cmd.Flags().Changed(name) {
+		if (b.vectors == "" && b.store == "" || b.store != "" && b.take == takeEdges) && cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s is about the neighbours of --vectors and --from", name)
 		}
+	}
+	switch {
+	case b.store == "" && cmd.Flags().Changed("take"):
+		return errors.New("--take is about --from")
+	case b.take != takeVectors && b.take != takeNeighbors && b.take != takeEdges:
+		return fmt.Errorf("--take is %q: give %s, %s or %s", b.take, takeVectors, takeNeighbors, takeEdges)
+	case b.take == takeNeighbors && cmd.Flags().Changed("method"):
+		return fmt.Errorf("--method is about neighbours that are found here: leave it out with --take %s", takeNeighbors)
 	}
 	if b.directed && b.edges == "" {
 		return errors.New("--directed is about --edges")

@@ -16,29 +16,34 @@ import (
 )
 
 func newIndex(std stdio) *cobra.Command {
-	var out, policyName string
+	var out, to, policyName string
 	var asJSON, links bool
 	var maxFile int64
 	var vectors vectorFlags
 	cmd := &cobra.Command{
-		Use:   "index DIR… --out IDX",
+		Use:   "index DIR… --out IDX | --to URL",
 		Short: "Index directories of Markdown, HTML and plain text",
 		Long: `Cut the .md, .markdown, .html, .htm, .txt and .text files below the given
 directories into chunks, join the chunks by order, headings and links, and write
 a lexical index with the graph to the directory IDX. An index that is there
-already is replaced in one step. A file that cannot be used is left out with one
+already is replaced in one step. With --to they are written to a store, such as
+a collection of Qdrant or a class of Weaviate, which is made if it is not there;
+what is there and equal is kept, so a run that was interrupted is completed by
+the same command. Chunks that no longer are in the directories stay in a store.
+A file that cannot be used is left out with one
 warning. The policy says how documents are cut and how long edges are; one that
 cuts by fixed_v1 or m7_chunk_pre_v1 leaves HTML out, which these do not read.
 With --embed the chunks are embedded too.`,
 		Example: `  mmplug index docs --out docs.idx
+  mmplug index docs --to qdrant://localhost:6334/docs --embed models/minilm
   mmplug chat --index docs.idx`,
 		Args: cobra.MinimumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if out == "" {
-				return usageError{errors.New("say where to write the index: --out IDX")}
+			if out == "" && to == "" {
+				return usageError{errors.New("say where to write the index: --out IDX, or --to URL for a store")}
 			}
 			if maxFile < 0 {
 				return usageError{fmt.Errorf("--max-file-bytes is %d: give 1 or more, or 0 for %d", maxFile, graphbuild.DefaultMaxFileBytes)}
@@ -63,8 +68,13 @@ With --embed the chunks are embedded too.`,
 			if err := model.pinned(used.Policy); err != nil {
 				return err
 			}
+			target, err := openTarget(cmd.Context(), to)
+			if err != nil {
+				return err
+			}
+			defer target.close()
 			opts.Tree.MaxFileBytes = maxFile
-			corpus, err := buildIndex(cmd.Context(), std, roots, opts, indexing{used, model, vectors.knn}, strings.Join(args, " "), out)
+			corpus, err := buildIndex(cmd.Context(), std, roots, opts, indexing{used, model, vectors.knn, target}, strings.Join(args, " "), out)
 			if corpus != nil {
 				warn(std.err, corpus, links)
 				model.warnTruncated(std.err, len(corpus.Chunks))
@@ -72,11 +82,12 @@ With --embed the chunks are embedded too.`,
 			if err != nil {
 				return err
 			}
-			return reportIndex(cmd.Context(), std, out, corpus, used, model, asJSON)
+			return reportIndex(cmd.Context(), std, out, corpus, indexing{used, model, vectors.knn, target}, asJSON)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "directory to write the index to")
 	_ = cmd.MarkFlagDirname("out") // for completion; the flag is there
+	cmd.Flags().StringVar(&to, "to", "", "URL of a store to write the corpus to, such as qdrant://localhost:6334/docs (see mmplug adapters)")
 	cmd.Flags().StringVar(&policyName, "policy", policy.Plain, policyUsage)
 	vectors.add(cmd)
 	cmd.Flags().Int64Var(&maxFile, "max-file-bytes", graphbuild.DefaultMaxFileBytes, "leave out files larger than this many bytes")
@@ -90,10 +101,12 @@ type indexing struct {
 	*usedPolicy
 	model *embedding // nil for no vectors
 	knn   int        // nearest ones that each chunk is joined to
+	to    *target    // store to write to, nil for none
 }
 
-// buildIndex reads trees and writes an index of them. The corpus is returned
-// with its warnings once it is read, also when writing fails.
+// buildIndex reads trees and writes an index of them, unless out is "", and to a
+// store, if there is one. The corpus is returned with its warnings once it is
+// read, also when writing fails.
 func buildIndex(ctx context.Context, std stdio, roots []graphbuild.Root, opts *graphbuild.CorpusOptions, how indexing, source, out string) (*graphbuild.Corpus, error) {
 	began := time.Now()
 	reading := newProgress(std.err, "reading", began)
@@ -120,13 +133,20 @@ func buildIndex(ctx context.Context, std stdio, roots []graphbuild.Root, opts *g
 		ChunkPolicy:     how.ChunkPolicy(),
 		Source:          embedded.Source{Name: source, Files: len(corpus.Documents), Bytes: bytes},
 	}
-	if err := how.model.addVectors(ctx, std, began, &in, how.knn); err != nil {
-		return corpus, err
+	if out != "" || how.knn > 0 { // a store alone is embedded as it is written
+		if err := how.model.addVectors(ctx, std, began, &in, how.knn); err != nil {
+			return corpus, err
+		}
 	}
-	bar := newProgress(std.err, "indexing", began)
-	err = embedded.Write(ctx, out, in, &embedded.WriteOptions{Tool: "mmplug " + version, Progress: bar.update})
-	bar.done()
-	return corpus, err
+	if out != "" {
+		bar := newProgress(std.err, "indexing", began)
+		err = embedded.Write(ctx, out, in, &embedded.WriteOptions{Tool: "mmplug " + version, Progress: bar.update})
+		bar.done()
+		if err != nil {
+			return corpus, err
+		}
+	}
+	return corpus, how.to.write(ctx, std, began, &in, how.model)
 }
 
 func warn(w io.Writer, corpus *graphbuild.Corpus, links bool) {
@@ -149,28 +169,37 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func reportIndex(ctx context.Context, std stdio, dir string, corpus *graphbuild.Corpus, used *usedPolicy, model *embedding, asJSON bool) error {
-	x, err := embedded.Open(ctx, dir, nil)
-	if err != nil {
-		return err
+func reportIndex(ctx context.Context, std stdio, dir string, corpus *graphbuild.Corpus, how indexing, asJSON bool) error {
+	truncated, _ := how.model.truncated()
+	report := map[string]any{
+		"truncated_chunks": truncated, // longer than the model takes
+		"left_out":         len(corpus.Warnings), "broken_links": len(corpus.Broken),
+		"policy": namedPolicy{how.Name, how.Digest()},
 	}
-	defer x.Close() //nolint:errcheck // only read
-	m := x.Manifest()
+	text := ""
+	if dir != "" {
+		x, err := embedded.Open(ctx, dir, nil)
+		if err != nil {
+			return err
+		}
+		defer x.Close() //nolint:errcheck // only read
+		m := x.Manifest()
+		report["index"], report["digest"], report["manifest"] = dir, x.Digest(), m
+		var kinds []string
+		for _, k := range m.Graph.EdgeTypes {
+			kinds = append(kinds, fmt.Sprintf("%d %s", k.Count, k.Type))
+		}
+		text = fmt.Sprintf("%s: %s, %s, %s, %s (%s)\n", dir,
+			count(m.Counts.Documents, "document", "documents"), count(m.Counts.Chunks, "chunk", "chunks"),
+			count(m.Counts.Terms, "term", "terms"), count(m.Counts.Edges, "edge", "edges"), strings.Join(kinds, ", "))
+	}
+	if how.to != nil {
+		report["store"] = how.to.report
+		text += how.to.report.String()
+	}
 	if asJSON {
-		truncated, _ := model.truncated()
-		return writeJSON(std.out, map[string]any{
-			"truncated_chunks": truncated, // longer than the model takes
-			"index":            dir, "digest": x.Digest(), "manifest": m,
-			"left_out": len(corpus.Warnings), "broken_links": len(corpus.Broken),
-			"policy": namedPolicy{used.Name, used.Digest()},
-		})
+		return writeJSON(std.out, report)
 	}
-	var kinds []string
-	for _, k := range m.Graph.EdgeTypes {
-		kinds = append(kinds, fmt.Sprintf("%d %s", k.Count, k.Type))
-	}
-	_, err = fmt.Fprintf(std.out, "%s: %s, %s, %s, %s (%s)\n", dir,
-		count(m.Counts.Documents, "document", "documents"), count(m.Counts.Chunks, "chunk", "chunks"),
-		count(m.Counts.Terms, "term", "terms"), count(m.Counts.Edges, "edge", "edges"), strings.Join(kinds, ", "))
+	_, err := io.WriteString(std.out, text)
 	return err
 }

@@ -100,7 +100,7 @@ Start with "mmplug demo"; then "mmplug index DIR --out IDX" and "mmplug chat --i
 	root.AddCommand(
 		newDemo(std), newIndex(std), newAsk(std), newChat(std), newDecode(std),
 		newTrace(std), newGraph(std), newAdapters(std), newVersion(std),
-		newPolicy(std), newPlugin(std),
+		newPolicy(std), newPlugin(std), newDoctor(std),
 		newEval(std), newTune(std),
 	)
 	root.InitDefaultHelpCmd()

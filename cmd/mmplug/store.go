@@ -73,15 +73,28 @@ func needsGraph(p *policy.Policy) bool {
 // same one, with the parameters that its graph takes. It is "" when its scheme
 // opens no graph.
 func graphURL(at string) string {
+	e := opener(registry.KindGraph, at)
+	if e == nil {
+		return ""
+	}
+	return withParameters(at, func(name string) bool {
+		return slices.ContainsFunc(e.Doc.Parameters, func(p registry.Parameter) bool { return p.Name == name })
+	})
+}
+
+// opens reports whether the scheme of a URL opens something of a kind.
+func opens(kind registry.Kind, at string) bool { return opener(kind, at) != nil }
+
+// opener is the entry for what the scheme of a URL opens of a kind, nil when it
+// opens nothing.
+func opener(kind registry.Kind, at string) *registry.Entry {
 	scheme, _, _ := strings.Cut(at, ":")
 	for _, e := range registry.Default().Entries() {
-		if e.Kind == registry.KindGraph && e.Scheme == strings.ToLower(scheme) {
-			return withParameters(at, func(name string) bool {
-				return slices.ContainsFunc(e.Doc.Parameters, func(p registry.Parameter) bool { return p.Name == name })
-			})
+		if e.Kind == kind && e.Scheme == strings.ToLower(scheme) {
+			return &e
 		}
 	}
-	return ""
+	return nil
 }
 
 // withParameters is a URL with some of its parameters.

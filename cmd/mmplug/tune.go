@@ -20,12 +20,13 @@ import (
 
 // tuneFlags are the flags of mmplug tune.
 type tuneFlags struct {
-	corpora, conversations, scopes, weights []string
-	synthetic                               bool
-	base, name, out, report                 string
-	folds, generations, samples             int
-	seed                                    uint64
-	freeze, asJSON                          bool
+	corpora, conversations      []string
+	scopes, weights, replies    []string
+	synthetic                   bool
+	base, name, out, report     string
+	folds, generations, samples int
+	seed                        uint64
+	freeze, asJSON              bool
 }
 
 func newTune(std stdio) *cobra.Command {
@@ -38,8 +39,8 @@ of the context arms, what kinds of moves cost, the order of ranking. Conversatio
 are dealt into folds, and what is reported of each fold comes from a policy that
 was not tuned on it. The same files, settings and seed give the same policy.
 
-Several sets are tuned on together: give --corpus, --conversations, --scope and
---weight once for each, in the same order.
+Several sets are tuned on together: give --corpus, --conversations, --scope,
+--replies and --weight once for each, in the same order.
 
 No policy is written that falls below searching each turn alone on any slice; the
 report says on which (exit status 3). Without any label only the costs of moves
@@ -57,6 +58,7 @@ are learnt, by expectation–maximisation, and nothing can be measured.`,
 	f.StringArrayVar(&flags.corpora, "corpus", nil, "file of the chunks (corpus.jsonl); repeated for each set")
 	f.StringArrayVar(&flags.conversations, "conversations", nil, "file of the conversations (conversations.jsonl); repeated for each set")
 	f.StringArrayVar(&flags.scopes, "scope", nil, "which chunks compete: all, domain or doc_scope; once for all sets, or repeated for each (default all)")
+	f.StringArrayVar(&flags.replies, "replies", nil, "whether the assistant's replies are passed: yes or no; once for all sets, or repeated for each (default yes)")
 	f.StringArrayVar(&flags.weights, "weight", nil, "what a set counts; once for all sets, or repeated for each (default 1)")
 	f.BoolVar(&flags.synthetic, "synthetic", false, "make data of known structure from the seed instead of reading files")
 	f.StringVar(&flags.base, "policy", policy.Plain, "policy to begin from: a file, or the name of one that is built in")
@@ -89,7 +91,7 @@ func (f *tuneFlags) check() error {
 	for _, list := range []struct {
 		name   string
 		values []string
-	}{{"--scope", f.scopes}, {"--weight", f.weights}} {
+	}{{"--scope", f.scopes}, {"--weight", f.weights}, {"--replies", f.replies}} {
 		if n := len(list.values); n > 1 && n != sets {
 			fault("%s is given %d times for %s: give it once, or once for each", list.name, n, count(sets, "set", "sets"))
 		}
@@ -97,6 +99,11 @@ func (f *tuneFlags) check() error {
 	for _, scope := range f.scopes {
 		if !slices.Contains(eval.Scopes(), eval.Scope(scope)) {
 			fault("--scope is %q: it is all, domain or doc_scope", scope)
+		}
+	}
+	for _, replies := range f.replies {
+		if replies != "yes" && replies != "no" {
+			fault("--replies is %q: it is yes or no", replies)
 		}
 	}
 	for _, weight := range f.weights {
@@ -152,7 +159,7 @@ func (f *tuneFlags) load(ctx context.Context) ([]eval.TuneSet, error) {
 		if err != nil {
 			return nil, err
 		}
-		world, err := eval.NewWorld(data, &eval.WorldOptions{Scope: eval.Scope(of(f.scopes, i, string(eval.ScopeAll)))})
+		world, err := eval.NewWorld(data, &eval.WorldOptions{Scope: eval.Scope(of(f.scopes, i, string(eval.ScopeAll))), NoReplies: of(f.replies, i, "yes") == "no"})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", data.Name, err)
 		}
@@ -266,7 +273,11 @@ func printTuning(std stdio, r *eval.TuneReport) error {
 		for i, s := range set.Slices {
 			held := set.Methods[1].Slices[i]
 			delta := held.Delta[eval.NDCG3]
-			rows = append(rows, []string{printable(set.Data.Name), s.Name, strconv.Itoa(s.Turns), fmt.Sprintf("%.3f", set.Methods[0].Slices[i].Metrics[eval.NDCG3].Mean),
+			name := printable(set.Data.Name)
+			if !set.Replies {
+				name += ", no replies"
+			}
+			rows = append(rows, []string{name, s.Name, strconv.Itoa(s.Turns), fmt.Sprintf("%.3f", set.Methods[0].Slices[i].Metrics[eval.NDCG3].Mean),
 				fmt.Sprintf("%.3f", held.Metrics[eval.NDCG3].Mean), fmt.Sprintf("%+.3f (%+.3f to %+.3f)", delta.Mean, delta.Low, delta.High)})
 		}
 	}
