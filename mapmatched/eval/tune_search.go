@@ -137,12 +137,12 @@ func (g *gains) mean(i int) float64 { return g[i].sum / max(g[i].turns, 1) }
 
 // The objective of a set: what follow-ups gain, and half of what all turns gain;
 // losses where a turn stands alone count six times from a small gain on, and
-// those at switches of topic as they are.
+// those at switches of topic twice.
 const (
 	allShare         = 0.5
 	standaloneMargin = 0.005
 	standalonePrice  = 6
-	switchPrice      = 1
+	switchPrice      = 2
 )
 
 func (g *gains) objective() float64 {
@@ -215,8 +215,8 @@ const (
 	leastStep       = 0.15
 	mostStep        = 2
 	searchStream    = 0x73656172636820
-	searchPatience  = 15 // generations without a better validation
-	mostGenerations = 60
+	searchPatience  = 25 // generations without a better validation
+	mostGenerations = 120
 )
 
 // Generation is a step of the search that found something better.
