@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/mapmatched/mmplug/mapmatched"
@@ -36,7 +37,7 @@ type TuneOptions struct {
 	Name string
 	// Folds that conversations are dealt into; 0 means 5, at least 3.
 	Folds int
-	// Generations of the search, at most; 0 means 120.
+	// Generations of the search, at most; 0 means 160.
 	Generations int
 	// Seed of the search and of the bootstrap draws; 0 means 1.
 	Seed uint64
@@ -92,9 +93,9 @@ var tuneLags = []int{0, 1, 2, 4}
 // mean nDCG@3 against pointwise of follow-ups and of all turns, minding turns
 // that stand alone and switches of topic, drawn back towards the base; and for
 // the lag when that is done. Conversations are dealt into folds. Each fold is
-// reported by a policy that was fitted on others, and stopped early on one more;
-// the tuned policy is fitted on all, for the median of the generations that the
-// folds took.
+// reported by a policy that was fitted on others, and stopped early where
+// further ones like it best; the tuned policy is fitted on all, for as many
+// generations as the validation of all folds together likes best.
 //
 // Without any label it learns the costs of moves by expectation–maximisation and
 // leaves the rest as the base has it. There is nothing to report then.
@@ -312,13 +313,13 @@ func (t *tuning) finish(p *policy.Policy) (*Tuned, error) {
 	for i, tunable := range tunables() {
 		t.report.Parameters = append(t.report.Parameters, TunedParameter{Name: tunable.name, Step: tunable.step, Base: round(t.standard[i]), Tuned: round(tunable.get(p))})
 	}
-	for f := range t.report.Runs {
-		run := &t.report.Runs[f]
-		if run.policy == nil {
+	for _, run := range t.report.Runs {
+		if run.Fold == nil {
 			continue
 		}
+		own := inForce(run.Curve, run.Taken).policy
 		for i, tunable := range tunables() {
-			t.report.Parameters[i].Folds = append(t.report.Parameters[i].Folds, round(tunable.get(run.policy)))
+			t.report.Parameters[i].Folds = append(t.report.Parameters[i].Folds, round(tunable.get(own)))
 		}
 	}
 	t.step()
@@ -328,26 +329,38 @@ func (t *tuning) finish(p *policy.Policy) (*Tuned, error) {
 // labelled searches, and reports by folds.
 func (t *tuning) labelled(ctx context.Context) (*Tuned, error) {
 	folds := t.report.Folds
-	var took []int
-	byFold := make([]*policy.Policy, folds)
+	curves := make([][]Generation, folds)
 	for fold := range folds {
 		validation := (fold + 1) % folds
-		p, at, curve, err := t.run(ctx, t.base, func(f int) bool { return f != fold && f != validation }, func(f int) bool { return f == validation },
+		var err error
+		curves[fold], err = t.run(ctx, t.base, func(f int) bool { return f != fold && f != validation }, func(f int) bool { return f == validation },
 			t.report.Generations, uint64(fold), t.step)
 		if err != nil {
 			return nil, err
 		}
-		byFold[fold] = p
-		took = append(took, at)
-		t.report.Runs = append(t.report.Runs, TuneRun{new(fold), at, curve, p})
 		t.done = max(t.done, len(t.sets)+(fold+1)*t.report.Generations)
 	}
-	slices.Sort(took)
-	p, at, curve, err := t.run(ctx, t.base, func(int) bool { return true }, nil, max(took[len(took)/2], 1), uint64(folds), t.step)
+	// A fold is stopped where the validation of the others says, which is on
+	// other conversations than its own.
+	byFold := make([]*policy.Policy, folds)
+	for fold := range folds {
+		var others [][]Generation
+		for f, curve := range curves {
+			if (f+1)%folds != fold {
+				others = append(others, curve)
+			}
+		}
+		at := inForce(curves[fold], likedBest(others))
+		byFold[fold] = at.policy
+		t.report.Runs = append(t.report.Runs, TuneRun{new(fold), at.Generation, curves[fold]})
+	}
+	curve, err := t.run(ctx, t.base, func(int) bool { return true }, nil, max(likedBest(curves), 1), uint64(folds), t.step)
 	if err != nil {
 		return nil, err
 	}
-	t.report.Runs = append(t.report.Runs, TuneRun{nil, at, curve, nil})
+	last := curve[len(curve)-1]
+	p := last.policy
+	t.report.Runs = append(t.report.Runs, TuneRun{nil, last.Generation, curve})
 	p.Description = fmt.Sprintf("tuned on %d scored turns of %d sets", t.scored, len(t.sets))
 	if p, err = t.lag(ctx, p); err != nil {
 		return nil, err
@@ -363,9 +376,37 @@ func (t *tuning) labelled(ctx context.Context) (*Tuned, error) {
 	return t.finish(p)
 }
 
+// likedBest is the generation with the highest mean validation of all folds.
+func likedBest(curves [][]Generation) int {
+	last := 0
+	for _, curve := range curves {
+		last = max(last, curve[len(curve)-1].Generation)
+	}
+	best, bestMean := 0, math.Inf(-1)
+	for generation := range last + 1 {
+		mean := 0.0
+		for _, curve := range curves {
+			mean += *inForce(curve, generation).Validation / float64(len(curves))
+		}
+		if mean > bestMean {
+			best, bestMean = generation, mean
+		}
+	}
+	return best
+}
+
+// inForce is the step of a curve whose policy is the best one at a generation.
+func inForce(curve []Generation, generation int) *Generation {
+	at := 0
+	for at+1 < len(curve) && curve[at+1].Generation <= generation {
+		at++
+	}
+	return &curve[at]
+}
+
 // lagGain is what a lag has to be better by to be taken: deciding early is no
 // end in itself.
-const lagGain = 0.002
+const lagGain = 0.01
 
 // lag compares lags by what conversations get, and takes the best one.
 func (t *tuning) lag(ctx context.Context, p *policy.Policy) (*policy.Policy, error) {

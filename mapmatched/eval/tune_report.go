@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/mapmatched/mmplug/policy"
 )
 
 // TuneSchema is the value of the key "schema" of tuning reports.
@@ -54,10 +52,9 @@ type TunedParameter struct {
 
 // TuneRun is a run of the search.
 type TuneRun struct {
-	Fold   *int         `json:"fold"`  // that was held out; null for the run on all conversations
-	Taken  int          `json:"taken"` // generation whose policy was taken
-	Curve  []Generation `json:"curve"`
-	policy *policy.Policy
+	Fold  *int         `json:"fold"`  // that was held out; null for the run on all conversations
+	Taken int          `json:"taken"` // generation whose policy was taken
+	Curve []Generation `json:"curve"`
 }
 
 // TunedLag is a lag with the objective that it reaches.

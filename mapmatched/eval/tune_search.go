@@ -120,6 +120,22 @@ func clonePolicy(p *policy.Policy) *policy.Policy {
 	return &own
 }
 
+// sumOf is the best candidate with its numbers moved from the current ones by
+// the sum of what the candidates that are better than before moved them by.
+func sumOf(current, best *policy.Policy, candidates []*policy.Policy, values []float64, before float64) *policy.Policy {
+	p := clonePolicy(best)
+	for _, t := range tunables() {
+		moved := 0.0
+		for i, c := range candidates {
+			if values[i] > before {
+				moved += t.get(c) - t.get(current)
+			}
+		}
+		t.set(p, t.get(current)+moved)
+	}
+	return p
+}
+
 // gains is the summed difference to pointwise of some turns, and their number,
 // by slice: all, follow-up, standalone, topic switch.
 type gains [4]struct{ sum, turns float64 }
@@ -136,13 +152,13 @@ func (g *gains) add(delta float64, in sliceSet) {
 func (g *gains) mean(i int) float64 { return g[i].sum / max(g[i].turns, 1) }
 
 // The objective of a set: what follow-ups gain, and half of what all turns gain;
-// losses where a turn stands alone count six times from a small gain on, and
-// those at switches of topic twice.
+// losses where a turn stands alone count twice from a small gain on, and those at
+// switches of topic one and a half times.
 const (
 	allShare         = 0.5
 	standaloneMargin = 0.005
-	standalonePrice  = 6
-	switchPrice      = 2
+	standalonePrice  = 2
+	switchPrice      = 1.5
 )
 
 func (g *gains) objective() float64 {
@@ -207,7 +223,7 @@ func (s *search) measure(ctx context.Context, p *policy.Policy, folds func(fold 
 
 // The search.
 const (
-	offspring       = 8    // of a generation
+	offspring       = 10   // of a generation
 	changeShare     = 0.3  // of the tunables that an offspring changes
 	chooseShare     = 0.15 // of the offspring that change a choice
 	growStep        = 1.15
@@ -215,8 +231,8 @@ const (
 	leastStep       = 0.15
 	mostStep        = 2
 	searchStream    = 0x73656172636820
-	searchPatience  = 25 // generations without a better validation
-	mostGenerations = 120
+	searchPatience  = 40 // generations without a better validation
+	mostGenerations = 160
 )
 
 // Generation is a step of the search that found something better.
@@ -224,45 +240,44 @@ type Generation struct {
 	Generation int      `json:"generation"`
 	Fit        float64  `json:"fit"`                  // objective of what was fitted on
 	Validation *float64 `json:"validation,omitempty"` // objective of what was held out to stop early
+	policy     *policy.Policy
 }
 
-// run is an evolution strategy, (1 + 8): each generation is drawn around the
-// best parameters so far. It stops after most generations, or when the
-// validation folds, unless nil, have not improved for some; the policy is then
-// the one that they liked best. The draws depend on the seed and stream alone.
-func (s *search) run(ctx context.Context, from *policy.Policy, fit, validation func(fold int) bool, most int, stream uint64, progress func()) (*policy.Policy, int, []Generation, error) {
+// run is an evolution strategy: each generation is drawn around the best
+// parameters so far, and the sum of the changes that were good is tried as well. It
+// stops after most generations, or when the validation folds, unless nil, have
+// not improved for some. The draws depend on the seed and stream alone.
+func (s *search) run(ctx context.Context, from *policy.Policy, fit, validation func(fold int) bool, most int, stream uint64, progress func()) ([]Generation, error) {
 	random := rand.New(rand.NewPCG(s.seed, searchStream+stream))
 	list, options := tunables(), choices(s.gammas)
 	current := from
 	best, err := s.measure(ctx, current, fit)
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, err
 	}
-	kept, keptAt, validated := current, 0, math.Inf(-1)
+	likedAt, liked := 0, math.Inf(-1)
 	var curve []Generation
 	note := func(generation int) error {
-		step := Generation{generation, round(best), nil}
-		if validation == nil {
-			kept, keptAt = current, generation
-		} else {
+		step := Generation{generation, round(best), nil, current}
+		if validation != nil {
 			v, err := s.measure(ctx, current, validation)
 			if err != nil {
 				return err
 			}
 			step.Validation = new(round(v))
-			if v > validated {
-				kept, keptAt, validated = current, generation, v
+			if v > liked {
+				likedAt, liked = generation, v
 			}
 		}
 		curve = append(curve, step)
 		return nil
 	}
 	if err := note(0); err != nil {
-		return nil, 0, nil, err
+		return nil, err
 	}
 	scale := 1.0
 	for generation := 1; generation <= most; generation++ {
-		if validation != nil && generation-keptAt > searchPatience {
+		if validation != nil && generation-likedAt > searchPatience {
 			break
 		}
 		candidates, values := make([]*policy.Policy, offspring), make([]float64, offspring)
@@ -283,14 +298,22 @@ func (s *search) run(ctx context.Context, from *policy.Policy, fit, validation f
 			return err
 		}, nil)
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, err
 		}
 		at := slices.Index(values, slices.Max(values))
 		if values[at] > best {
+			sum := sumOf(current, candidates[at], candidates, values, best)
+			value, err := s.measure(ctx, sum, fit)
+			if err != nil {
+				return nil, err
+			}
+			if value > values[at] {
+				candidates[at], values[at] = sum, value
+			}
 			current, best = candidates[at], values[at]
 			scale = min(scale*growStep, mostStep)
 			if err := note(generation); err != nil {
-				return nil, 0, nil, err
+				return nil, err
 			}
 		} else {
 			scale = max(scale*shrinkStep, leastStep)
@@ -299,5 +322,5 @@ func (s *search) run(ctx context.Context, from *policy.Policy, fit, validation f
 			progress()
 		}
 	}
-	return kept, keptAt, curve, nil
+	return curve, nil
 }

@@ -310,6 +310,27 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+func TestLikedBest(t *testing.T) {
+	curve := func(points ...float64) (c []Generation) { // generation, validation
+		for i := 0; i < len(points); i += 2 {
+			c = append(c, Generation{int(points[i]), 0, new(points[i+1]), nil})
+		}
+		return c
+	}
+	for _, c := range []struct {
+		want   int
+		curves [][]Generation
+	}{
+		{0, [][]Generation{curve(0, 1), curve(0, 1, 3, 0.5)}},
+		{4, [][]Generation{curve(0, 1, 4, 2), curve(0, 1, 3, 1.5, 9, 1)}},
+		{9, [][]Generation{curve(0, 1, 4, 2), curve(0, 1, 3, 1.5, 9, 1.6)}},
+	} {
+		if got := likedBest(c.curves); got != c.want {
+			t.Errorf("%d, want %d", got, c.want)
+		}
+	}
+}
+
 func TestTuneErrors(t *testing.T) {
 	w := syntheticWorld(t, 6, nil)
 	good := func() *policy.Policy {
