@@ -280,3 +280,75 @@ func TestOnceForgetsFailures(t *testing.T) {
 		t.Errorf("after a cancelled call: %v", err)
 	}
 }
+
+// TestNoReplies: withheld replies are as if the data had none, and the report
+// says so.
+func TestNoReplies(t *testing.T) {
+	data, err := Synthetic(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data.Conversations = data.Conversations[:8]
+	mute := *data
+	mute.Conversations = nil
+	for _, c := range data.Conversations {
+		c.Turns = append([]Turn{}, c.Turns...)
+		for i := range c.Turns {
+			c.Turns[i].Answer = ""
+		}
+		mute.Conversations = append(mute.Conversations, c)
+	}
+	measure := func(d *Data, opts *WorldOptions) string {
+		w, err := NewWorld(d, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := Run(t.Context(), w, []Method{PolicyMethod(tuned(nil))}, &RunOptions{Samples: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := opts == nil || !opts.NoReplies; report.Replies != want {
+			t.Errorf("replies %t, want %t", report.Replies, want)
+		}
+		report.Replies = false
+		var b strings.Builder
+		if err := report.WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	with, without, muted := measure(data, nil), measure(data, &WorldOptions{NoReplies: true}), measure(&mute, nil)
+	if without != muted {
+		t.Error("withheld replies count")
+	}
+	if with == without {
+		t.Error("replies never count, so this test shows nothing")
+	}
+	if data.Conversations[0].Turns[0].Answer == "" {
+		t.Error("the data itself lost its replies")
+	}
+}
+
+// TestStageAblations: each active stage has a variant without it.
+func TestStageAblations(t *testing.T) {
+	var names []string
+	for _, m := range Ablations(tuned(nil), false) {
+		if err := m.Policy.Validate(); err != nil || !m.Ablation {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+		names = append(names, m.Name)
+	}
+	all := strings.Join(names, ", ")
+	for _, want := range []string{"arms=off", "arms.gate=off", "arms.history=off", "arms.answer=off", "transition=off", "reply=off", "proposals=off", "rank_by=max_marginal"} {
+		if !strings.Contains(all, "tuned "+want) {
+			t.Errorf("%s is missing in %s", want, all)
+		}
+	}
+	p := policy.Default()
+	p.Name = "plain"
+	for _, m := range Ablations(p, false) {
+		if strings.HasSuffix(m.Name, "=off") {
+			t.Errorf("%s: the stage is off anyway", m.Name)
+		}
+	}
+}
