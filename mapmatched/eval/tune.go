@@ -246,7 +246,7 @@ func newTuning(ctx context.Context, start *policy.Policy, sets []TuneSet, opts *
 		t.standard = append(t.standard, tunable.get(start))
 	}
 	for i := range sets {
-		tracks, list, pointwise, err := newTracks(ctx, sets[i].World, start, t.gammas, t.workers, nil)
+		tracks, list, pointwise, err := newTracks(ctx, sets[i].World, start, t.gammas, t.workers)
 		if err != nil {
 			return nil, fmt.Errorf("tune: set %d: %w", i+1, err)
 		}
@@ -269,7 +269,13 @@ func newTuning(ctx context.Context, start *policy.Policy, sets []TuneSet, opts *
 		t.scored += findSlice(list, SliceAll).Turns
 		t.search.sets = append(t.search.sets, set)
 		t.pointwise = append(t.pointwise, pointwise)
-		t.report.Data = append(t.report.Data, TuneData{dataReport(sets[i].World.data), sets[i].World.scope, sets[i].World.arm, sets[i].World.replies, weight})
+		data := TuneData{dataReport(sets[i].World.data), sets[i].World.scope, sets[i].World.arm, sets[i].World.replies, weight, nil}
+		if data.ScoredTurns > 0 {
+			if data.Moves, err = countMoves(ctx, tracks, start, t.gammas, t.workers); err != nil {
+				return nil, fmt.Errorf("tune: set %d: %w", i+1, err)
+			}
+		}
+		t.report.Data = append(t.report.Data, data)
 		t.step()
 	}
 	return t, nil

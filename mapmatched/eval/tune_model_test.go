@@ -50,7 +50,7 @@ func TestModelIsTheRetriever(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tracks, _, _, err := newTracks(t.Context(), w, p, gammas, 0, nil)
+			tracks, _, _, err := newTracks(t.Context(), w, p, gammas, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -203,8 +203,8 @@ func learnMoves(ctx context.Context, tracks []track, p *policy.Policy, gammas []
 	return p, steps, nil
 }
 
-// countMoves finds transition.p and transition.q from labels.
-func countMoves(ctx context.Context, tracks []track, p *policy.Policy, gammas []float64, workers int) (*policy.Policy, error) {
+// countMoves counts the moves from gold to gold of conversations.
+func countMoves(ctx context.Context, tracks []track, p *policy.Policy, gammas []float64, workers int) (*MoveTable, error) {
 	counts := make([]*moveCounts, len(tracks))
 	err := forEach(ctx, len(tracks), workers, func(ctx context.Context, i int) error {
 		model, err := newTuneModel(p, gammas)
@@ -220,7 +220,7 @@ func countMoves(ctx context.Context, tracks []track, p *policy.Policy, gammas []
 	for _, n := range counts {
 		total.add(n)
 	}
-	next := *p
-	next.Transition.P, next.Transition.Q = total.shares()
-	return &next, nil
+	table := &MoveTable{}
+	table.P, table.Q = total.shares()
+	return table, nil
 }

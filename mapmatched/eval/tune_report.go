@@ -38,6 +38,16 @@ type TuneData struct {
 	Arm     Arm     `json:"arm"`
 	Replies bool    `json:"replies"` // whether policies see the assistant's replies
 	Weight  float64 `json:"weight"`
+	// Moves are those from gold to gold, for the record: the search finds its own.
+	// nil without labels.
+	Moves *MoveTable `json:"moves,omitempty"`
+}
+
+// MoveTable is how often conversations make each move, and how often they would
+// if the next chunk were drawn evenly from its candidates.
+type MoveTable struct {
+	P map[string]float64 `json:"p"`
+	Q map[string]float64 `json:"q"`
 }
 
 // TunedParameter is a number that was tuned. Weights are given by their
@@ -78,6 +88,23 @@ func (r *TuneReport) WriteMarkdown(w io.Writer) error {
 	b.WriteString("\n| set | scope | replies | weight | conversations | scored turns | SHA-256 |\n|---|---|---|---:|---:|---:|---|\n")
 	for _, d := range r.Data {
 		fmt.Fprintf(&b, "| %s | %s | %s | %v | %d | %d | `%s` |\n", cell(d.Name), d.Scope, yesNo(d.Replies), d.Weight, d.Conversations, d.ScoredTurns, d.SHA256)
+	}
+	for i, d := range r.Data {
+		if d.Moves == nil {
+			continue
+		}
+		if i == 0 {
+			b.WriteString("\nMoves from gold to gold, and by chance:\n\n| set |")
+			for _, m := range tuneMoves {
+				fmt.Fprintf(&b, " %s |", m)
+			}
+			b.WriteString("\n|---|" + strings.Repeat("---:|", moves) + "\n")
+		}
+		fmt.Fprintf(&b, "| %s |", cell(d.Name))
+		for _, m := range tuneMoves {
+			fmt.Fprintf(&b, " %.3f (%.3f) |", d.Moves.P[string(m)], d.Moves.Q[string(m)])
+		}
+		b.WriteString("\n")
 	}
 	if len(r.EM) > 0 {
 		fmt.Fprintf(&b, "\nThere are no labels: the costs of moves were learnt in %d steps of expectation–maximisation, and nothing was measured.\n", len(r.EM))

@@ -152,13 +152,13 @@ func (g *gains) add(delta float64, in sliceSet) {
 func (g *gains) mean(i int) float64 { return g[i].sum / max(g[i].turns, 1) }
 
 // The objective of a set: what follow-ups gain, and half of what all turns gain;
-// losses where a turn stands alone count twice from a small gain on, and those at
-// switches of topic one and a half times.
+// losses where a turn stands alone count four times from a small gain on, and those
+// at switches of topic as they are.
 const (
 	allShare         = 0.5
 	standaloneMargin = 0.005
-	standalonePrice  = 2
-	switchPrice      = 1.5
+	standalonePrice  = 4
+	switchPrice      = 1
 )
 
 func (g *gains) objective() float64 {

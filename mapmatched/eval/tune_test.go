@@ -148,7 +148,7 @@ func TestTuneWithoutLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracks, _, _, err := newTracks(t.Context(), labelled, start, tuneGammas, 0, nil)
+	tracks, _, _, err := newTracks(t.Context(), labelled, start, tuneGammas, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestTuneWithoutLabels(t *testing.T) {
 func TestExpectedMoves(t *testing.T) {
 	w := syntheticWorld(t, 3, nil)
 	p := tuned(func(p *policy.Policy) { p.Decode.CandidateLimit, p.Proposals.Survivors, p.Proposals.Limit = 2, 1, 1 })
-	tracks, _, _, err := newTracks(t.Context(), w, p, tuneGammas, 0, nil)
+	tracks, _, _, err := newTracks(t.Context(), w, p, tuneGammas, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func TestTuneErrors(t *testing.T) {
 func BenchmarkTuneModel(b *testing.B) {
 	w := syntheticWorld(b, 40, nil)
 	p := tuned(nil)
-	tracks, _, _, err := newTracks(b.Context(), w, p, tuneGammas, 0, nil)
+	tracks, _, _, err := newTracks(b.Context(), w, p, tuneGammas, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func (s *space) move(from, to int32) int {
 // newTracks prepares the conversations of a world under the sections of the
 // policy that are not tuned. Of the slices of an evaluation the objective looks
 // at those by label, or where the data has no labels those by entropy.
-func newTracks(ctx context.Context, w *World, p *policy.Policy, gammas []float64, workers int, progress func(done, total int)) ([]track, []Slice, *Results, error) {
+func newTracks(ctx context.Context, w *World, p *policy.Policy, gammas []float64, workers int) ([]track, []Slice, *Results, error) {
 	pointwise, err := BaselineMethod(Pointwise)
 	if err != nil {
 		return nil, nil, nil, err
@@ -196,7 +196,7 @@ func newTracks(ctx context.Context, w *World, p *policy.Policy, gammas []float64
 			t.slices = sliceSetOf(list, i, j)
 		}
 		return nil
-	}, progress)
+	}, nil)
 	return tracks, list, &results[0], err
 }
 
