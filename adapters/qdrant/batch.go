@@ -12,8 +12,13 @@ import (
 )
 
 // Batch asks several providers over one collection in one round trip, for the
-// caller to fuse. It is safe for concurrent use.
+// caller to fuse; where [Provider.Candidates] needs more of them, so does it. It
+// is safe for concurrent use.
 type Batch struct {
+	// Patience bounds how long the first arm of a turn waits for the others, see
+	// [BatchArm]; to be set before the first call. 0 means DefaultPatience.
+	Patience time.Duration
+
 	arms []*Provider
 	mu   sync.Mutex
 	open map[turnKey][]*turn // turns that wait for arms
@@ -59,14 +64,16 @@ func (b *Batch) lists(ctx context.Context, q mapmatched.Query, limit int, wanted
 	return lists, errs
 }
 
-// patience is how long the first arm of a turn waits for the others.
-const patience = 5 * time.Millisecond
+// DefaultPatience is how long the first arm of a turn waits for the others.
+const DefaultPatience = 50 * time.Millisecond
 
 // BatchArm is an arm of a batch for those who ask every arm by itself and all
 // of them at the same time, as policy.FusedProvider does: the calls for one
-// query with one limit become one round trip. A call that the others do not
-// follow within a few milliseconds goes without them. The answer is the same
-// either way.
+// query with one limit become one round trip, which begins as soon as every arm
+// of the batch has asked. It begins without those that have not when Patience is
+// over, or half of the time that the deadline of one that waits leaves it. The
+// answer is the same either way. So make the batch of the arms that are asked in
+// every turn, and ask an arm that is used alone as the [Provider] it is.
 type BatchArm struct {
 	*Provider
 	batch *Batch
@@ -102,7 +109,8 @@ type turn struct {
 	started bool
 	ctx     context.Context
 	cancel  context.CancelFunc
-	timer   *time.Timer
+	timer   *time.Timer // starts it at due
+	due     time.Time
 	done    chan struct{}
 	lists   [][]mapmatched.Candidate
 	errs    []error // by arm
@@ -114,12 +122,12 @@ func (a *BatchArm) Candidates(ctx context.Context, q mapmatched.Query, limit int
 	if err := a.ready(ctx, op); err != nil || limit <= 0 {
 		return nil, err
 	}
-	t := a.batch.join(ctx, a.at, q, limit)
+	key := turnKey{q.Text, q.Turn, limit, unsafe.SliceData(q.Vector), unsafe.SliceData(q.History), unsafe.SliceData(q.Path)}
+	t := a.batch.join(ctx, key, a.at, q)
+	defer a.batch.leave(key, t)
 	select {
 	case <-t.done:
-		a.batch.leave(t)
 	case <-ctx.Done():
-		a.batch.leave(t)
 		return nil, a.client.failed(ctx, op, a.name, ctx.Err())
 	}
 	if err := t.errs[a.at]; err != nil {
@@ -130,16 +138,22 @@ func (a *BatchArm) Candidates(ctx context.Context, q mapmatched.Query, limit int
 
 // join takes an arm into the turn of its query. The arm that completes a turn
 // starts it.
-func (b *Batch) join(ctx context.Context, arm int, q mapmatched.Query, limit int) *turn {
-	key := turnKey{q.Text, q.Turn, limit, unsafe.SliceData(q.Vector), unsafe.SliceData(q.History), unsafe.SliceData(q.Path)}
+func (b *Batch) join(ctx context.Context, key turnKey, arm int, q mapmatched.Query) *turn {
+	now := time.Now()
+	due := now.Add(orDefault(b.Patience, DefaultPatience))
+	if deadline, ok := ctx.Deadline(); ok {
+		if half := now.Add(deadline.Sub(now) / 2); half.Before(due) {
+			due = half
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := slices.IndexFunc(b.open[key], func(t *turn) bool { return !t.asked[arm] })
 	if at < 0 {
-		t := &turn{q: q, limit: limit, asked: make([]bool, len(b.arms)), done: make(chan struct{})}
+		t := &turn{q: q, limit: key.limit, due: due, asked: make([]bool, len(b.arms)), done: make(chan struct{})}
 		// Each caller has its own deadline; the round trip ends when all have left.
 		t.ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		t.timer = time.AfterFunc(patience, func() {
+		t.timer = time.AfterFunc(due.Sub(now), func() {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.start(key, t)
@@ -150,6 +164,10 @@ func (b *Batch) join(ctx context.Context, arm int, q mapmatched.Query, limit int
 	t := b.open[key][at]
 	t.asked[arm] = true
 	t.waiting++
+	if due.Before(t.due) {
+		t.due = due
+		t.timer.Reset(due.Sub(now))
+	}
 	if !slices.Contains(t.asked, false) {
 		b.start(key, t)
 	}
@@ -161,24 +179,35 @@ func (b *Batch) start(key turnKey, t *turn) {
 	if t.started {
 		return
 	}
-	t.started = true
-	t.timer.Stop()
-	b.open[key] = slices.DeleteFunc(b.open[key], func(other *turn) bool { return other == t })
-	if len(b.open[key]) == 0 {
-		delete(b.open, key)
-	}
+	b.end(key, t)
 	go func() {
 		defer close(t.done)
 		t.lists, t.errs = b.lists(t.ctx, t.q, t.limit, func(arm int) bool { return t.asked[arm] })
 	}()
 }
 
-// leave ends the wait of a caller. The last one ends the round trip.
-func (b *Batch) leave(t *turn) {
+// end keeps arms from joining a turn, and the timer from starting it. b.mu is
+// held.
+func (b *Batch) end(key turnKey, t *turn) {
+	t.started = true
+	t.timer.Stop()
+	b.open[key] = slices.DeleteFunc(b.open[key], func(other *turn) bool { return other == t })
+	if len(b.open[key]) == 0 {
+		delete(b.open, key)
+	}
+}
+
+// leave ends the wait of a caller. The last one ends the round trip, or the turn
+// before there is one.
+func (b *Batch) leave(key turnKey, t *turn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if t.waiting--; t.waiting == 0 {
-		t.cancel()
+	if t.waiting--; t.waiting > 0 {
+		return
+	}
+	t.cancel()
+	if !t.started {
+		b.end(key, t)
 	}
 }
 

@@ -3,6 +3,9 @@ package qdrant
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	pb "github.com/qdrant/go-client/qdrant"
@@ -84,6 +87,20 @@ func (c *Client) collection(ctx context.Context, op, name string) (*collectionIn
 	return info, nil
 }
 
+// at is the URL of a collection.
+func (c *Client) at(collection string) string {
+	return fmt.Sprintf("%s://%s/%s", Scheme, c.address, url.PathEscape(collection))
+}
+
+// quoted lists names, which may be of any characters.
+func quoted(names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = strconv.Quote(name)
+	}
+	return strings.Join(list, ", ")
+}
+
 // noCollection says which collections there are instead.
 func (c *Client) noCollection(ctx context.Context, op, name string, cause error) error {
 	there := "the server has none"
@@ -95,13 +112,13 @@ func (c *Client) noCollection(ctx context.Context, op, name string, cause error)
 		there = "which ones there are it does not say"
 	case len(names) > 0:
 		const shown = 20
-		there = "there are " + strings.Join(names[:min(shown, len(names))], ", ")
+		there = "there are " + quoted(names[:min(shown, len(names))])
 		if len(names) > shown {
 			there += fmt.Sprintf(" and %d more", len(names)-shown)
 		}
 	}
 	return typed(op, mapmatched.KindNotFound, &remoteError{
-		fmt.Sprintf("collection %q is not on %s: %s; mmplug index --to %s://%s/%s makes it", name, c.address, there, Scheme, c.address, name), cause,
+		fmt.Sprintf("collection %q is not on %s: %s; mmplug index --to %s makes it", name, c.address, there, c.at(name)), cause,
 	})
 }
 
@@ -127,26 +144,44 @@ func (i *collectionInfo) readVectors(params *pb.CollectionParams) {
 
 // vector finds a vector by name; "" is the unnamed one.
 func (i *collectionInfo) vector(op, name string) (vectorInfo, error) {
-	list := make([]string, len(i.vectors))
-	unnamed := false
-	for n, v := range i.vectors {
-		if v.name == name {
-			return v, nil
-		}
-		unnamed = unnamed || v.name == ""
-		list[n] = v.String()
+	if v, ok := i.find(name); ok {
+		return v, nil
 	}
+	return vectorInfo{}, invalid(op, "%s %s", i.where, i.lacks(name))
+}
+
+func (i *collectionInfo) find(name string) (vectorInfo, bool) {
+	at := slices.IndexFunc(i.vectors, func(v vectorInfo) bool { return v.name == name })
+	if at < 0 {
+		return vectorInfo{}, false
+	}
+	return i.vectors[at], true
+}
+
+// lacks says that there is no such vector, which there are, and how to name one.
+func (i *collectionInfo) lacks(name string) string {
+	list := make([]string, len(i.vectors))
+	sparse := ""
+	for n, v := range i.vectors {
+		list[n] = v.String()
+		if v.kind == kindSparse && sparse == "" {
+			sparse = "sparse=" + url.QueryEscape(v.name)
+		}
+	}
+	_, unnamed := i.find("")
 	there := strings.Join(list, ", ")
 	if there == "" {
 		there = "none"
 	}
 	switch {
+	case name == "" && sparse != "" && i.vectors[0].kind == kindSparse: // dense ones come first
+		return fmt.Sprintf("has no dense vector: search the words with %s; it has %s", sparse, there)
 	case name == "" && len(i.vectors) > 0:
-		return vectorInfo{}, invalid(op, "%s has no unnamed vector: say which one with vector=NAME; it has %s", i.where, there)
+		return fmt.Sprintf("has no unnamed vector: say which one with vector=NAME; it has %s", there)
 	case unnamed:
-		return vectorInfo{}, invalid(op, "%s has no vector %q: its dense vector has no name, so leave the name out; it has %s", i.where, name, there)
+		return fmt.Sprintf("has no vector %q: its dense vector has no name, so leave the name out; it has %s", name, there)
 	default:
-		return vectorInfo{}, invalid(op, "%s has no vector %q; it has %s", i.where, name, there)
+		return fmt.Sprintf("has no vector %q; it has %s", name, there)
 	}
 }
 

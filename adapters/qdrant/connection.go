@@ -221,9 +221,9 @@ func (c *Client) invoke(ctx context.Context, method string, request, reply any, 
 		wait, asked := retryAfter(trailer)
 		switch {
 		case asked && wait > c.opts.MaxRetryWait:
-			return fmt.Errorf("%w (the server asks to wait %v, longer than the %v of MaxRetryWait)", err, wait, c.opts.MaxRetryWait)
+			return &remark{err, fmt.Sprintf("the server asks to wait %v, longer than the %v of MaxRetryWait", wait, c.opts.MaxRetryWait)}
 		case tried > c.opts.Retries && tried > 1:
-			return fmt.Errorf("%w (tried %d times)", err, tried)
+			return &remark{err, fmt.Sprintf("tried %d times", tried)}
 		case tried > c.opts.Retries:
 			return err
 		case !asked:

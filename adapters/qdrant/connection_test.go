@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -121,7 +122,12 @@ func TestDeadServer(t *testing.T) {
 	}
 	defer func() { _ = c.Close() }()
 	_, err = qdrant.NewProvider(t.Context(), c, "pages", nil)
-	expect(t, err, mapmatched.KindUnavailable, address, `"pages"`, "connection refused", "tried 4 times", "see that Qdrant runs there", "6334")
+	expect(t, err, mapmatched.KindUnavailable, address, `"pages"`, "cannot connect: dial", "connection refused (tried 4 times)", "see that Qdrant runs there", "6334")
+	for _, raw := range []string{"rpc error", "desc =", "transport:"} {
+		if strings.Contains(err.Error(), raw) {
+			t.Errorf("error %q has %q in it", err, raw)
+		}
+	}
 }
 
 // TestDropped: a connection that is reset, as after too many pings, is an
@@ -144,6 +150,94 @@ func TestDropped(t *testing.T) {
 	s.fake.ResetCalls()
 	if got, err := again.Candidates(t.Context(), q, 1); err != nil || len(got) != 1 || s.fake.Calls()["Points/Query"] != 3 {
 		t.Errorf("with retries: %v, error %v, calls %v, want one candidate after three calls", got, err, s.fake.Calls())
+	}
+}
+
+// pinger is a proxy that can put pings of a client where its bytes are.
+type pinger struct {
+	net.Listener
+	to string
+	mu sync.Mutex
+	up []net.Conn // to the server
+}
+
+func (p *pinger) serve() {
+	for {
+		down, err := p.Accept()
+		if err != nil {
+			return
+		}
+		up, err := net.Dial("tcp", p.to)
+		if err != nil {
+			_ = down.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.up = append(p.up, up)
+		p.mu.Unlock()
+		for _, way := range [][2]net.Conn{{up, down}, {down, up}} {
+			go func() {
+				_, _ = io.Copy(way[0], way[1])
+				_ = errors.Join(up.Close(), down.Close())
+			}()
+		}
+	}
+}
+
+// ping sends pings (RFC 9113, section 6.7) on every connection. Nothing else may
+// be on its way.
+func (p *pinger) ping(times int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	frame := [9 + 8]byte{2: 8, 3: 6}
+	for _, up := range p.up {
+		for range times {
+			_, _ = up.Write(frame[:])
+		}
+	}
+}
+
+// TestKeepaliveEnforced: a server that enforces a policy on pings sends the
+// connection away; that is an unavailable server, and the next call connects
+// again. gRPC pings every 10 s at most, so the pings come from a proxy.
+func TestKeepaliveEnforced(t *testing.T) {
+	s := faulty(t, &qdranttest.Options{MinPing: time.Hour})
+	name := s.write(s.client(nil), nil, record("a", 1, 0))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &pinger{Listener: l, to: s.address}
+	t.Cleanup(func() { _ = proxy.Close() })
+	go proxy.serve()
+	through := &target{t: t, address: l.Addr().String()}
+	c := through.client(func(o *qdrant.ClientOptions) {
+		o.Retries, o.PoolSize, o.Keepalive = -1, 1, 10*time.Second
+	})
+	p := through.open(c, name, nil)
+	remove := s.fake.Inject(qdranttest.Fault{Method: "Points/Query", Delay: time.Minute})
+	s.fake.ResetCalls()
+	failed := make(chan error)
+	go func() {
+		_, err := p.Candidates(t.Context(), mapmatched.Query{Vector: []float32{1, 0}}, 1)
+		failed <- err
+	}()
+	for s.fake.Calls()["Points/Query"] == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	proxy.ping(10)
+	expect(t, <-failed, mapmatched.KindUnavailable, l.Addr().String(), name, "too_many_pings", "raise it (keepalive=)")
+	remove()
+	got, err := p.Candidates(t.Context(), mapmatched.Query{Vector: []float32{1, 0}}, 1)
+	for range 200 { // to connect may take a moment on a busy machine
+		if mapmatched.KindOf(err) != mapmatched.KindUnavailable {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+		got, err = p.Candidates(t.Context(), mapmatched.Query{Vector: []float32{1, 0}}, 1)
+	}
+	if err != nil || len(got) != 1 {
+		t.Errorf("after it was sent away: %v, error %v", got, err)
 	}
 }
 

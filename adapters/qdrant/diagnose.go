@@ -77,14 +77,16 @@ func (s *store) diagnose(ctx context.Context, vector vectorInfo) []mapmatched.Fi
 	} else {
 		add("vectors", mapmatched.StatusOK, "", "%v", now)
 	}
-	if info.hasIdentity {
-		id := info.identity
+	switch id := info.identity; {
+	case info.hasIdentity && id.Dimension == 0:
+		add("identity", mapmatched.StatusOK, "", "written without dense vectors, so of no model; chunks by %q", id.ChunkPolicy)
+	case info.hasIdentity:
 		add("identity", mapmatched.StatusOK, "", "model %q revision %q of %q, %d dimensions, normalization %q, chunks by %q", id.Model, id.Revision, id.Provider, id.Dimension, id.Normalization, id.ChunkPolicy)
-	} else {
+	default:
 		add("identity", mapmatched.StatusWarning, "see for yourself that queries are embedded by the model that made its vectors", "it does not say which model made its vectors")
 	}
 	if info.points == 0 {
-		add("points", mapmatched.StatusWarning, fmt.Sprintf("write a corpus: mmplug index --to %s://%s/%s", Scheme, s.client.address, s.name), "it is empty")
+		add("points", mapmatched.StatusWarning, "write a corpus: mmplug index --to "+s.client.at(s.name), "it is empty")
 	} else {
 		add("points", mapmatched.StatusOK, "", "about %d", info.points)
 	}

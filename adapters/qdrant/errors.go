@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -32,6 +33,27 @@ type remoteError struct {
 func (e *remoteError) Error() string { return e.text }
 func (e *remoteError) Unwrap() error { return e.cause }
 
+// remark is the error of a call with something to say about it.
+type remark struct {
+	err  error
+	text string
+}
+
+func (e *remark) Error() string { return status.Convert(e.err).Message() + " (" + e.text + ")" }
+func (e *remark) Unwrap() error { return e.err }
+
+// plain says what gRPC's transport says without its wrapping.
+func plain(message string) string {
+	const wrapping = "connection error: desc = "
+	if before, rest, ok := strings.Cut(message, wrapping); ok {
+		if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+			inner, _ := strconv.Unquote(quoted) // it is a quoted text
+			message = before + strings.TrimPrefix(inner, "transport: ") + rest[len(quoted):]
+		}
+	}
+	return strings.Replace(message, "Error while dialing: ", "cannot connect: ", 1)
+}
+
 // failed makes the error of a call that ended with err. An error that has a
 // kind keeps it. The collection is "" when the call was about none.
 func (c *Client) failed(ctx context.Context, op, collection string, err error) error {
@@ -53,7 +75,7 @@ func (c *Client) failed(ctx context.Context, op, collection string, err error) e
 	}
 	s := status.Convert(err)
 	kind, hint, cause := c.sort(s, err)
-	text := where + ": " + oneLine(s.Message())
+	text := where + ": " + plain(oneLine(s.Message()))
 	if hint != "" {
 		text += "; " + hint
 	}
@@ -65,6 +87,9 @@ func (c *Client) failed(ctx context.Context, op, collection string, err error) e
 func (c *Client) sort(s *status.Status, err error) (kind mapmatched.Kind, hint string, cause error) {
 	switch s.Code() {
 	case codes.Unavailable:
+		if strings.Contains(s.Message(), "too_many_pings") {
+			return mapmatched.KindUnavailable, "the server does not take pings as often as Keepalive says: raise it (keepalive=), or leave it out", err
+		}
 		return mapmatched.KindUnavailable, c.reachHint(), err
 	case codes.DeadlineExceeded:
 		return mapmatched.KindDeadline, fmt.Sprintf("there was no answer within the timeout of %v: raise Timeout (timeout=) or see what keeps the server busy", c.opts.Timeout),

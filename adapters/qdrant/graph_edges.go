@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	pb "github.com/qdrant/go-client/qdrant"
-	"google.golang.org/grpc/status"
 
 	"github.com/mapmatched/mmplug/mapmatched"
 )
@@ -64,7 +63,10 @@ func (s edgeSource) Edges(ctx context.Context, chunkIDs []string) ([][]mapmatche
 	}
 	lists := make([][]mapmatched.Edge, len(chunkIDs))
 	for first := 0; first < len(chunkIDs); first += edgeBatch {
-		points, err := s.edgePoints(ctx, chunkIDs[first:min(first+edgeBatch, len(chunkIDs))])
+		var points []*pb.RetrievedPoint
+		err := s.fetchPage(ctx, chunkIDs[first:min(first+edgeBatch, len(chunkIDs))], include(s.keys.ChunkID, s.keys.Edges), nil, func(some []*pb.RetrievedPoint) {
+			points = append(points, some...)
+		})
 		if err != nil {
 			return nil, s.client.failed(ctx, op, s.name, err)
 		}
@@ -81,41 +83,4 @@ func (s edgeSource) Edges(ctx context.Context, chunkIDs []string) ([][]mapmatche
 		}
 	}
 	return lists, nil
-}
-
-// edgePoints gets the points of chunks with their edges in one call, or in more
-// when the answer is too large. A collection that a writer of this package made
-// is asked by ID, another one by a filter on the payload as well.
-func (s *store) edgePoints(ctx context.Context, chunkIDs []string) ([]*pb.RetrievedPoint, error) {
-	payload := include(s.keys.ChunkID, s.keys.Edges)
-	var points []*pb.RetrievedPoint
-	var err error
-	if s.info.Load().hasIdentity || s.keys.ChunkID == "" {
-		var reply *pb.GetResponse
-		reply, err = s.client.points().Get(ctx, &pb.GetPoints{
-			CollectionName: s.name, Ids: pointIDs(chunkIDs), WithPayload: payload, ReadConsistency: s.client.consistency(),
-		})
-		points = reply.GetResult()
-	} else {
-		request := &pb.ScrollPoints{
-			CollectionName: s.name, Filter: s.holding(chunkIDs), Limit: new(uint32(len(chunkIDs) + 1)),
-			WithPayload: payload, ReadConsistency: s.client.consistency(),
-		}
-		for first := true; err == nil && (first || request.Offset != nil); first = false {
-			var reply *pb.ScrollResponse
-			reply, err = s.client.points().Scroll(ctx, request)
-			points = append(points, reply.GetResult()...)
-			request.Offset = reply.GetNextPageOffset()
-		}
-	}
-	if err == nil || len(chunkIDs) == 1 || !tooLarge(status.Convert(err)) {
-		return points, err
-	}
-	half := len(chunkIDs) / 2
-	points, err = s.edgePoints(ctx, chunkIDs[:half])
-	if err != nil {
-		return nil, err
-	}
-	rest, err := s.edgePoints(ctx, chunkIDs[half:])
-	return append(points, rest...), err
 }

@@ -16,7 +16,7 @@ type FusionMethod string
 // The methods.
 const (
 	FusionRRF  FusionMethod = "rrf"  // reciprocal rank fusion: Σ 1/((rank + 1)/weight + k − 1), rank from 0, which is Σ 1/(k + rank) for weight 1
-	FusionDBSF FusionMethod = "dbsf" // scores scaled by mean and deviation of their list, then added
+	FusionDBSF FusionMethod = "dbsf" // scores scaled by mean and deviation of their list, then added; not for distances
 )
 
 // Fusion says how the server fuses.
@@ -67,9 +67,9 @@ func (f Fusion) validate(arms int) error {
 }
 
 // HybridProvider finds candidates by several vectors of a collection, whose
-// lists the server fuses in one round trip. It scores no given chunks: what a
-// fused score is depends on the other candidates. It is safe for concurrent
-// use.
+// lists the server fuses in one round trip, or more where [Provider.Candidates]
+// needs them. It scores no given chunks: what a fused score is depends on the
+// other candidates. It is safe for concurrent use.
 type HybridProvider struct {
 	*store
 	arms   []*Provider
@@ -97,6 +97,9 @@ func NewHybridProvider(fusion Fusion, arms ...*Provider) (*HybridProvider, error
 		if arm != nil && arm.opts.Formula != nil {
 			errs = append(errs, invalidConfig("arm %d has a Formula, which the server does not compute before it fuses", i))
 		}
+		if arm != nil && fusion.Method == FusionDBSF && arm.vector.isDistance() {
+			errs = append(errs, invalidConfig("arm %d searches %v, whose scores are distances: %q adds scores and would put the farthest first, so fuse with %q", i, arm.vector, FusionDBSF, FusionRRF))
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, typed(op, mapmatched.KindInvalid, err)
@@ -110,9 +113,6 @@ func NewHybridProvider(fusion Fusion, arms ...*Provider) (*HybridProvider, error
 	}
 	first := arms[0]
 	fused := &Provider{store: first.store, vector: vectorInfo{name: "fused", distance: pb.Distance_Dot}, selector: first.selector}
-	for _, arm := range arms {
-		fused.vectors = append(fused.vectors, arm.vector)
-	}
 	fused.opts = Options{Limit: first.opts.Limit, Metadata: first.opts.Metadata, Report: first.opts.Report}
 	return &HybridProvider{store: dense.store, arms: arms, fusion: fusion, fused: fused}, nil
 }

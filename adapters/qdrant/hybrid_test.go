@@ -3,6 +3,8 @@ package qdrant_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"sync"
@@ -46,7 +48,16 @@ func TestServerFusion(t *testing.T) {
 	if got := ids(ask(t, sparse, q, 5)); !slices.Equal(got, []string{"both", "words"}) {
 		t.Fatalf("by words: %q", got)
 	}
-	// dense ranks both, dense, words and sparse ranks both, words.
+	// dense ranks both, dense, words and sparse ranks both, words. dbsf scales a
+	// list to (score − mean)/6σ + 1/2 with the deviation of a sample, which of two
+	// scores leaves 1/2 ± √2/12 whatever they are.
+	cosines := []float64{1, 1 / math.Sqrt(1.25), 1 / math.Sqrt2}
+	mean := (cosines[0] + cosines[1] + cosines[2]) / 3
+	squares := 0.0
+	for _, x := range cosines {
+		squares += (x - mean) * (x - mean)
+	}
+	scaled := func(x float64) float64 { return (x-mean)/(6*math.Sqrt(squares/2)) + 0.5 }
 	for _, f := range []struct {
 		name   string
 		fusion qdrant.Fusion
@@ -56,7 +67,9 @@ func TestServerFusion(t *testing.T) {
 		{"k = 2", qdrant.Fusion{Method: qdrant.FusionRRF}, map[string]float64{"both": 1./2 + 1./2, "words": 1./4 + 1./3, "dense": 1. / 3}, []string{"both", "words", "dense"}},
 		{"k = 61 is rrf_v1", qdrant.Fusion{Method: qdrant.FusionRRF, K: 61}, map[string]float64{"both": 1./61 + 1./61, "words": 1./63 + 1./62, "dense": 1. / 62}, []string{"both", "words", "dense"}},
 		{"two of each", qdrant.Fusion{Method: qdrant.FusionRRF, Prefetch: 1}, nil, []string{"both", "words", "dense"}},
-		{"dbsf", qdrant.Fusion{Method: qdrant.FusionDBSF}, nil, []string{"both", "words", "dense"}},
+		{"dbsf", qdrant.Fusion{Method: qdrant.FusionDBSF}, map[string]float64{
+			"both": scaled(1) + 0.5 + math.Sqrt2/12, "words": scaled(cosines[2]) + 0.5 - math.Sqrt2/12, "dense": scaled(cosines[1]),
+		}, []string{"both", "words", "dense"}},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			h, err := qdrant.NewHybridProvider(f.fusion, dense, sparse)
@@ -94,6 +107,26 @@ func TestServerFusion(t *testing.T) {
 	other := s.open(s.client(nil), name, nil)
 	_, err = qdrant.NewHybridProvider(qdrant.Fusion{Method: qdrant.FusionRRF}, dense, other)
 	expect(t, err, mapmatched.KindInvalid, "share a client and a collection")
+}
+
+// TestFusionOfDistances: rrf goes by ranks, so the nearest is first; dbsf adds
+// distances up, so it is refused.
+func TestFusionOfDistances(t *testing.T) {
+	s := server(t)
+	c := s.client(nil)
+	for _, distance := range []qdrant.Distance{qdrant.DistanceEuclid, qdrant.DistanceManhattan} {
+		name := s.write(c, &qdrant.WriterOptions{Distance: distance, Sparse: "terms"}, record("near", 1, 0), record("middle", 2, 0), record("far", 9, 0))
+		dense, sparse := s.open(c, name, nil), s.open(c, name, &qdrant.Options{Vector: "terms", SparseEncoder: qdrant.TermQuery})
+		_, err := qdrant.NewHybridProvider(qdrant.Fusion{Method: qdrant.FusionDBSF}, sparse, dense)
+		expect(t, err, mapmatched.KindInvalid, "arm 1", "farthest first", `fuse with "rrf"`)
+		h, err := qdrant.NewHybridProvider(qdrant.Fusion{Method: qdrant.FusionRRF}, dense, sparse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ids(ask(t, h, mapmatched.Query{Text: "none", Vector: []float32{1, 0}}, 3)); !slices.Equal(got, []string{"near", "middle", "far"}) {
+			t.Errorf("%s: %q", distance, got)
+		}
+	}
 }
 
 // TestWeights: weights of the server's rrf count for the arms they are given
@@ -209,6 +242,58 @@ func TestBatchIsOneRoundTrip(t *testing.T) {
 	}
 	if _, err := b.Lists(t.Context(), q, 3); !errors.Is(err, mapmatched.ErrClosed) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestBatchOfSessions: every turn of many sessions is one round trip, as each
+// waits until its arms have asked.
+func TestBatchOfSessions(t *testing.T) {
+	s := faulty(t, nil)
+	c := s.client(nil)
+	arms := s.arms(c, adaptertest.NewCorpus())
+	b, err := qdrant.NewBatch(arms...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Patience = time.Hour
+	const sessions, turns = 64, 10
+	s.fake.ResetCalls()
+	var wg sync.WaitGroup
+	for i := range sessions {
+		wg.Go(func() {
+			for turn := range turns {
+				q := mapmatched.Query{Text: fmt.Sprint("toll in coins ", i), Turn: turn}
+				var asking sync.WaitGroup
+				for _, arm := range b.Arms() {
+					asking.Go(func() {
+						if _, err := arm.Candidates(t.Context(), q, 20); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				asking.Wait()
+			}
+		})
+	}
+	wg.Wait()
+	if got := s.fake.Calls(); !reflect.DeepEqual(got, map[string]int{"Points/QueryBatch": sessions * turns}) {
+		t.Errorf("calls %v, want %d of QueryBatch", got, sessions*turns)
+	}
+	// An arm alone asks while there is time left, and one whose caller leaves
+	// leaves nothing behind.
+	s.fake.ResetCalls()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	if got, err := b.Arms()[0].Candidates(ctx, mapmatched.Query{Text: "road"}, 5); err != nil || len(got) == 0 {
+		t.Errorf("alone with a deadline: %v, error %v", got, err)
+	}
+	cancel()
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	if _, err := b.Arms()[0].Candidates(ctx, mapmatched.Query{Text: "road"}, 5); !errors.Is(err, context.Canceled) {
+		t.Errorf("left: error %v", err)
+	}
+	if got := s.fake.Calls(); !reflect.DeepEqual(got, map[string]int{"Points/Query": 1}) {
+		t.Errorf("calls %v, want one Query", got)
 	}
 }
 

@@ -84,6 +84,17 @@ func pointIDs(chunkIDs []string) []*pb.PointId {
 	return ids
 }
 
+// integersOf lists the chunk IDs that a payload may keep as an integer.
+func integersOf(chunkIDs []string) []int64 {
+	var numbers []int64
+	for _, id := range chunkIDs {
+		if n, err := strconv.ParseInt(id, 10, 64); err == nil && strconv.FormatInt(n, 10) == id {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
 // chunkID returns the chunk ID of a point: what its payload says under key, or
 // else its own ID. It is "" when a server sends neither.
 func chunkID(id *pb.PointId, payload map[string]*pb.Value, key string) string {

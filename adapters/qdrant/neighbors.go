@@ -25,8 +25,8 @@ const neighborBatch = 64
 // this package made, without a text are left out. 64 chunks are one round trip.
 //
 // The weight is 1 − cos under Cosine, and under Dot when the collection was
-// written with vectors of unit length; it is the distance itself under Euclid
-// and Manhattan. Chunks with the same vector are at weight 0, or a rounding
+// written with vectors of unit length, where a vector of zeros is an error; it is
+// the distance itself under Euclid and Manhattan. Chunks with the same vector are at weight 0, or a rounding
 // error above, which is for the graph builder to raise. A Dot of other
 // vectors, a sparse vector and a multi-vector have no distance and are refused.
 // The distance matrix of the server compares a sample of points only, so it is
@@ -100,48 +100,85 @@ func (s *store) newNeighborhoods(op string, k int) (*neighborhoods, error) {
 		Must: []*pb.Condition{{ConditionOneOf: &pb.Condition_HasVector{HasVector: &pb.HasVectorCondition{HasVector: v.name}}}},
 	}}
 	if !info.hasIdentity && s.keys.Text != "" {
-		n.filter.MustNot = []*pb.Condition{{ConditionOneOf: &pb.Condition_IsEmpty{IsEmpty: &pb.IsEmptyCondition{Key: s.keys.Text}}}}
+		n.filter.MustNot = []*pb.Condition{emptyAt(s.keys.Text)}
 	}
 	return n, nil
 }
 
-// lists asks for the neighbors of points in one round trip, and in another one
-// where more chunks were equally near at the k-th place than were asked for in
-// reserve.
+// lists asks for the neighbors of points in one round trip, and in one more for
+// up to 1,000 further ones where more chunks were equally near at the k-th place
+// than were asked for in reserve. Of still more of them, and of those that do
+// not fit into a message, the ones that the server puts first count.
 func (n *neighborhoods) lists(ctx context.Context, op string, points []*pb.RetrievedPoint) ([][]mapmatched.Edge, error) {
 	lists := make([][]mapmatched.Edge, len(points))
 	open := make([]int, len(points))
 	for i := range open {
 		open[i] = i
 	}
-	for limit := n.k + 1 + reserve; len(open) > 0; limit *= 4 {
+	limit, last := n.k+1+reserve, n.k+1+tieReach
+	for len(open) > 0 {
 		if err := n.ready(ctx, op); err != nil {
 			return nil, err
 		}
-		limit = min(limit, maxLimit+reserve)
 		requests := make([]*pb.QueryPoints, len(open))
 		for i, at := range open {
 			requests[i] = n.query(points[at].GetId(), limit)
 		}
-		answers, err := n.ask(ctx, requests)
+		answers, err := n.send(ctx, requests)
 		if status.Code(err) == codes.NotFound {
 			return n.each(ctx, op, points, err)
+		}
+		if limit == last && tooLarge(status.Convert(err)) {
+			break
 		}
 		if err != nil {
 			return nil, n.client.failed(ctx, op, n.name, err)
 		}
+		if err := n.refuseZero(ctx, op, points, open, answers); err != nil {
+			return nil, err
+		}
 		var tied []int
 		for i, at := range open {
 			edges := n.edges(points[at], answers[i])
-			if len(answers[i]) >= limit && limit < maxLimit+reserve && len(edges) > n.k && edges[n.k-1].Weight == edges[len(edges)-1].Weight {
+			if len(answers[i]) >= limit && limit < last && len(edges) > n.k && edges[n.k-1].Weight == edges[len(edges)-1].Weight {
 				tied = append(tied, at)
-				continue
 			}
 			lists[at] = edges[:min(n.k, len(edges))]
 		}
-		open = tied
+		open, limit = tied, last
 	}
 	return lists, nil
+}
+
+// refuseZero refuses points at the origin where nearness is an angle: such a one
+// is equally near to all others. Those whose scores are all 0 are looked at.
+func (n *neighborhoods) refuseZero(ctx context.Context, op string, points []*pb.RetrievedPoint, open []int, answers [][]*pb.ScoredPoint) error {
+	if n.vector.isDistance() {
+		return nil
+	}
+	var suspects []*pb.PointId
+	for i, at := range open {
+		if len(answers[i]) > 0 && !slices.ContainsFunc(answers[i], func(p *pb.ScoredPoint) bool { return p.GetScore() != 0 }) {
+			suspects = append(suspects, points[at].GetId())
+		}
+	}
+	if len(suspects) == 0 {
+		return nil
+	}
+	reply, err := n.client.points().Get(ctx, &pb.GetPoints{
+		CollectionName: n.name, Ids: suspects, WithPayload: include(n.keys.ChunkID), ReadConsistency: n.client.consistency(),
+		WithVectors: &pb.WithVectorsSelector{SelectorOptions: &pb.WithVectorsSelector_Include{Include: &pb.VectorsSelector{Names: []string{n.vector.name}}}},
+	})
+	if err != nil {
+		return n.client.failed(ctx, op, n.name, err)
+	}
+	for _, point := range reply.GetResult() {
+		if v := denseVector(point.GetVectors(), n.vector.name); v != nil && allZero(v) {
+			return invalid(op, "%s: the vector of chunk %q is zero, which is equally near to all others: write the chunk again with another one, or without",
+				n.info.Load().where, chunkID(point.GetId(), point.GetPayload(), n.keys.ChunkID))
+		}
+	}
+	return nil
 }
 
 // each asks for one half of the points and then for the other, because a point

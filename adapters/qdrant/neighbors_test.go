@@ -184,6 +184,62 @@ func TestNeighborsTies(t *testing.T) {
 	}
 }
 
+// TestNeighborsTiesBounded: of more equals than are looked at, one more round
+// trip a batch is made and no further one.
+func TestNeighborsTiesBounded(t *testing.T) {
+	s := newGraphServer(t, nil)
+	name := s.bare("", 2, pb.Distance_Euclid)
+	var points []*pb.PointStruct
+	for i := range 1100 {
+		points = append(points, &pb.PointStruct{Id: pb.NewIDNum(uint64(i)), Vectors: pb.NewVectors(0, 1), Payload: map[string]*pb.Value{"text": pb.NewValueString("same")}})
+	}
+	s.upsert(name, points...)
+	g := mustGraph(t, s, name, nil)
+	if s.fake != nil {
+		s.fake.ResetCalls()
+	}
+	count := 0
+	for _, err := range g.NearestNeighbors(t.Context(), 2) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if count++; count == 2*64 {
+			break
+		}
+	}
+	if s.fake != nil && s.fake.Calls()["Points/QueryBatch"] != 2 {
+		t.Errorf("calls %v, want 2 of QueryBatch for 64 chunks", s.fake.Calls())
+	}
+}
+
+// TestNeighborsOfZero: a vector of zeros has no angle and is an error that names
+// its chunk; one that is at right angles to all others is none.
+func TestNeighborsOfZero(t *testing.T) {
+	s := newGraphServer(t, nil)
+	point := func(n uint64, x, y float32) *pb.PointStruct {
+		return &pb.PointStruct{Id: pb.NewIDNum(n), Vectors: pb.NewVectors(x, y), Payload: map[string]*pb.Value{"text": pb.NewValueString("x"), "chunk_id": pb.NewValueString(fmt.Sprint("c", n))}}
+	}
+	for _, metric := range []pb.Distance{pb.Distance_Cosine, pb.Distance_Euclid} {
+		name := s.bare("", 2, metric)
+		s.upsert(name, point(1, 1, 0), point(2, 0, 1))
+		if lists := neighborsByChunk(t, mustGraph(t, s, name, nil).NearestNeighbors(t.Context(), 1)); len(lists) != 2 {
+			t.Errorf("%v: right angles: %v", metric, lists)
+		}
+		s.upsert(name, point(3, 0, 0))
+		var last error
+		for _, err := range mustGraph(t, s, name, nil).NearestNeighbors(t.Context(), 1) {
+			last = err
+		}
+		if metric == pb.Distance_Euclid {
+			if last != nil {
+				t.Errorf("the origin of a plane: %v", last)
+			}
+			continue
+		}
+		expect(t, last, mapmatched.KindInvalid, `chunk "c3" is zero`, name)
+	}
+}
+
 // TestNeighborsLeaveOut: points without the vector, points without a text, and
 // points that go away while the listing runs.
 func TestNeighborsLeaveOut(t *testing.T) {

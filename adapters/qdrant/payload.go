@@ -2,8 +2,9 @@ package qdrant
 
 import (
 	"errors"
-	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	pb "github.com/qdrant/go-client/qdrant"
 
@@ -79,12 +80,27 @@ func (k PayloadKeys) Validate() error {
 	return errors.Join(errs...)
 }
 
-// checkKey refuses what the server would read as a path into the payload.
+// checkKey refuses what looks like a path into the payload, and what cannot be
+// quoted in one.
 func checkKey(what, key string) error {
-	if key == "" || strings.ContainsAny(key, ".[]\"") {
-		return invalidConfig("%s is %q, want a key of the top level, without dots, brackets and quotes", what, key)
+	if key == "" || strings.ContainsAny(key, `.[]"\`) || !utf8.ValidString(key) {
+		return invalidConfig("%s is %q, want a key of the top level in UTF-8, without dots, brackets, double quotes and backslashes", what, key)
 	}
 	return nil
+}
+
+// jsonPath writes a key as a path that the server reads as that key.
+func jsonPath(key string) string {
+	plain := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsNumber(r) }
+	if strings.ContainsFunc(key, func(r rune) bool { return !plain(r) }) {
+		return `"` + key + `"`
+	}
+	return key
+}
+
+// emptyAt is the condition that there is nothing under a key.
+func emptyAt(key string) *pb.Condition {
+	return &pb.Condition{ConditionOneOf: &pb.Condition_IsEmpty{IsEmpty: &pb.IsEmptyCondition{Key: jsonPath(key)}}}
 }
 
 // chunkKeys lists the keys of everything that a chunk has.
@@ -100,11 +116,16 @@ func (k *PayloadKeys) chunkKeys() []string {
 
 // include asks for these keys of the payload and no others.
 func include(keys ...string) *pb.WithPayloadSelector {
-	keys = slices.DeleteFunc(keys, func(key string) bool { return key == "" })
-	if len(keys) == 0 {
+	paths := make([]string, 0, len(keys))
+	for _, key := range keys {
+		if key != "" {
+			paths = append(paths, jsonPath(key))
+		}
+	}
+	if len(paths) == 0 {
 		return &pb.WithPayloadSelector{SelectorOptions: &pb.WithPayloadSelector_Enable{Enable: false}}
 	}
-	return &pb.WithPayloadSelector{SelectorOptions: &pb.WithPayloadSelector_Include{Include: &pb.PayloadIncludeSelector{Fields: keys}}}
+	return &pb.WithPayloadSelector{SelectorOptions: &pb.WithPayloadSelector_Include{Include: &pb.PayloadIncludeSelector{Fields: paths}}}
 }
 
 // chunk reads a chunk. Without positions it begins at 0 and ends with its text.

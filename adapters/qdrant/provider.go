@@ -28,13 +28,17 @@ type Provider struct {
 	*store
 	opts     Options
 	vector   vectorInfo
-	vectors  []vectorInfo // what the answers depend on
 	selector *pb.WithPayloadSelector
 }
 
 // NewProvider makes a provider over a collection of the server. It reads what
 // the collection is: its errors say when the server is away, when there is no
 // such collection and when it has no such vector, and list what there is.
+//
+// That is read once: of a collection that is made anew under an open provider
+// with another metric, Candidates goes on to read the scores in the old way.
+// Health and CorpusIdentity notice, so ask one of them before what must not go
+// wrong; policy.Retriever asks for the identity with every turn.
 //
 // The client stays the caller's: closing the provider does not close it.
 func NewProvider(ctx context.Context, c *Client, collection string, opts *Options) (*Provider, error) {
@@ -53,7 +57,7 @@ func NewProvider(ctx context.Context, c *Client, collection string, opts *Option
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{store: &store{client: c, name: collection, keys: opts.Keys.withDefaults(), vectorName: opts.Vector}, opts: *opts, vector: vector, vectors: []vectorInfo{vector}}
+	p := &Provider{store: &store{client: c, name: collection, keys: opts.Keys.withDefaults(), vectorName: opts.Vector}, opts: *opts, vector: vector}
 	p.info.Store(info)
 	if opts.Filter != nil {
 		p.opts.Filter = proto.CloneOf(opts.Filter)
@@ -80,8 +84,13 @@ func NewProvider(ctx context.Context, c *Client, collection string, opts *Option
 // payload has them, and what Options.Metadata asks for: integers as int64, which
 // are other values than floats.
 //
-// It is one round trip, and another one when more chunks have the same score
-// around the limit than were asked for in reserve.
+// It is one round trip. Points of another origin without a text are skipped and
+// reported; where they take the places of chunks, a second one asks behind them.
+// Where more chunks have the score at the limit than came in reserve, one more
+// asks for the IDs of up to 1,000 beyond the limit, so that the first by chunk
+// ID are taken, and one for the payloads of those; of still more equals, and of
+// those that do not fit into a message, the ones that the server puts first
+// count.
 func (p *Provider) Candidates(ctx context.Context, q mapmatched.Query, limit int) ([]mapmatched.Candidate, error) {
 	const op = "candidates"
 	if err := p.ready(ctx, op); err != nil || limit <= 0 {
@@ -113,7 +122,7 @@ func (p *Provider) ScoreChunks(ctx context.Context, q mapmatched.Query, chunkIDs
 	for _, id := range chunkIDs {
 		asked[id] = true
 	}
-	request := p.query(input, len(pointIDs(chunkIDs)))
+	request := p.query(input, 4*len(chunkIDs)) // a foreign collection may have a chunk in several points
 	request.ScoreThreshold = nil
 	request.WithPayload = include(p.keys.ChunkID)
 	only := p.holding(chunkIDs)
@@ -289,10 +298,8 @@ func (p *Provider) query(input *pb.VectorInput, limit int) *pb.QueryPoints {
 	return request
 }
 
-func orDefault(v, byDefault int) int {
-	if v == 0 {
-		return byDefault
-	}
+func orDefault[T comparable](v, byDefault T) T {
+	setDefault(&v, byDefault)
 	return v
 }
 
@@ -344,14 +351,8 @@ func (p *Provider) explain(ctx context.Context, op string, err error) error {
 		}
 		return err
 	}
-	for _, was := range p.vectors {
-		now, again := info.vector(op, was.name)
-		switch {
-		case again != nil:
-			return again
-		case now != was:
-			return invalid(op, "%s was made anew: the vector was %v and is %v now; open it again", info.where, was, now)
-		}
+	if changed := p.unchanged(op, info); changed != nil {
+		return changed
 	}
 	return err
 }

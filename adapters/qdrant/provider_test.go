@@ -137,6 +137,217 @@ func TestTies(t *testing.T) {
 	}
 }
 
+// TestTiesBounded: of many equal scores up to 1,000 beyond the limit are looked
+// at, by ID alone, in one more round trip.
+func TestTiesBounded(t *testing.T) {
+	s := server(t)
+	c := s.client(nil)
+	const chunks, limit = 3000, 20
+	var all []mapmatched.Record
+	for i := range chunks {
+		r := record(fmt.Sprintf("c%04d", i))
+		r.Chunk.Text = "same " + strings.Repeat(" ", 4<<10)
+		all = append(all, r)
+	}
+	name := s.write(c, &qdrant.WriterOptions{Sparse: "terms"}, all...)
+	q := mapmatched.Query{Text: "same"}
+	var report qdrant.Report
+	opts := &qdrant.Options{Vector: "terms", SparseEncoder: qdrant.TermQuery, Report: func(_ context.Context, r qdrant.Report) { report = r }}
+	p := s.open(s.client(func(o *qdrant.ClientOptions) { o.MaxMessageBytes = 256 << 10 }), name, opts)
+	if s.fake != nil {
+		s.fake.ResetCalls()
+	}
+	got := ask(t, p, q, limit)
+	if len(got) != limit || !slices.IsSorted(ids(got)) {
+		t.Fatalf("candidates %q", ids(got))
+	}
+	for _, g := range got {
+		if len(g.Text) < 4<<10 || g.Score != got[0].Score {
+			t.Errorf("%s: score %v, text of %d bytes", g.ChunkID, g.Score, len(g.Text))
+		}
+	}
+	if report.Points != limit+1000 || report.Candidates != limit || report.Beyond != 1000 {
+		t.Errorf("report %+v", report)
+	}
+	if s.fake == nil {
+		return
+	}
+	if calls := s.fake.Calls(); !reflect.DeepEqual(calls, map[string]int{"Points/Query": 2, "Points/Get": 1}) {
+		t.Errorf("calls %v, want 2 of Query and 1 of Get", calls)
+	}
+	// What does not fit into a message is left as it came.
+	defer s.fake.Inject(qdranttest.Fault{Method: "Points/Query", Skip: 1, Padding: 512 << 10})()
+	if got := ask(t, p, q, limit); len(got) != limit || got[0].Text == "" || report.Points != limit+4 {
+		t.Errorf("too large: %d candidates, report %+v", len(got), report)
+	}
+	_, err := p.Candidates(t.Context(), q, limit)
+	expect(t, err, mapmatched.KindInvalid, "larger than max")
+}
+
+// TestForeignInFront: points without a text do not take the places of chunks,
+// wherever they are.
+func TestForeignInFront(t *testing.T) {
+	s := server(t)
+	c := s.client(nil)
+	name := s.create(pb.NewVectorsConfig(&pb.VectorParams{Size: 2, Distance: pb.Distance_Cosine}), nil)
+	add := func(id uint64, x float32, key, value string) {
+		s.upsert(name, &pb.PointStruct{Id: pb.NewIDNum(id), Vectors: pb.NewVectors(1, x), Payload: map[string]*pb.Value{key: pb.NewValueString(value)}})
+	}
+	for i := range uint64(6) {
+		add(i, float32(i)/100, "note", "something else")
+	}
+	for i := range uint64(3) {
+		add(10+i, 1+float32(i), "text", "good")
+	}
+	want := []string{"10", "11", "12"}
+	var report qdrant.Report
+	counted := &qdrant.Options{Report: func(_ context.Context, r qdrant.Report) { report = r }}
+	p := s.open(c, name, counted)
+	for limit, foreign := range map[int]int{1: 2, 3: 4, 5: 6, 9: 6} {
+		got := ids(ask(t, p, by(1, 0), limit))
+		if !slices.Equal(got, want[:min(limit, 3)]) || report.Foreign != foreign || report.Candidates != len(got) || report.Points != foreign+len(got)+report.Beyond {
+			t.Errorf("limit %d: %q, report %+v, want %d foreign", limit, got, report, foreign)
+		}
+	}
+	h, err := qdrant.NewHybridProvider(qdrant.Fusion{Method: qdrant.FusionRRF}, p, s.open(c, name, &qdrant.Options{Exact: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(ask(t, h, by(1, 0), 2)); !slices.Equal(got, want[:2]) {
+		t.Errorf("fused: %q", got)
+	}
+	only, err := qdrant.ParseFilter([]byte(`{"must":[{"has_id":[0,1]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, s.open(c, name, &qdrant.Options{Filter: only}), by(1, 0), 1); len(got) != 0 {
+		t.Errorf("behind a filter that only foreign points fit: %q", ids(got))
+	}
+	_, err = s.open(c, name, &qdrant.Options{Keys: qdrant.PayloadKeys{Text: "body"}}).Candidates(t.Context(), by(1, 0), 1)
+	expect(t, err, mapmatched.KindInvalid, `under key "body"`, `"note"`)
+}
+
+// TestIntegerIDs: chunk IDs that a payload keeps as integers are found by ID.
+func TestIntegerIDs(t *testing.T) {
+	s := server(t)
+	c := s.client(nil)
+	name := s.create(pb.NewVectorsConfig(&pb.VectorParams{Size: 2, Distance: pb.Distance_Cosine}), nil)
+	point := func(id uint64, chunk, to int64) *pb.PointStruct {
+		edge := pb.NewValueFromFields(map[string]*pb.Value{"to": pb.NewValueInt(to), "weight": pb.NewValueInt(2)})
+		return &pb.PointStruct{Id: pb.NewIDNum(id), Vectors: pb.NewVectors(1, float32(id)), Payload: map[string]*pb.Value{
+			"chunk_id": pb.NewValueInt(chunk), "text": pb.NewValueString(fmt.Sprint("text ", chunk)), "edges": pb.NewValueFromList(edge),
+		}}
+	}
+	s.upsert(name, point(1, 4001, -7), point(2, -7, 4001), point(3, 9007199254740993, -7))
+	p := s.open(c, name, nil)
+	names := []string{"4001", "-7", "9007199254740993", "04001"}
+	chunks, err := p.Chunks(t.Context(), names)
+	if err != nil || len(chunks) != 3 || chunks[0].Text != "text 4001" || chunks[1].ID != "-7" {
+		t.Errorf("chunks %+v, error %v", chunks, err)
+	}
+	vectors, err := p.Vectors(t.Context(), names)
+	if err != nil || vectors[0] == nil || vectors[1] == nil || vectors[2] == nil || vectors[3] != nil {
+		t.Errorf("vectors %v, error %v", vectors, err)
+	}
+	scored, err := p.ScoreChunks(t.Context(), by(1, 0), names)
+	if err != nil || len(scored) != 3 {
+		t.Errorf("scores %v, error %v", scored, err)
+	}
+	g, err := qdrant.NewGraph(t.Context(), c, name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := make([]float64, 1)
+	if err := g.Distances(t.Context(), []string{"4001"}, []string{"9007199254740993"}, d); err != nil || d[0] != 4 {
+		t.Errorf("distance %v, error %v, want 4", d[0], err)
+	}
+}
+
+// TestOddKeys: a key that is no plain word is still a key.
+func TestOddKeys(t *testing.T) {
+	s := server(t)
+	c := s.client(nil)
+	keys := qdrant.PayloadKeys{ChunkID: "the id", Text: "page's content", Title: "Überschrift", Section: "a/b", Edges: "e&dges"}
+	a := record("a", 1, 0)
+	a.Chunk.Title, a.Chunk.Section = "A", "S"
+	a.Edges = []mapmatched.Edge{{From: "a", To: "b", Weight: 2}}
+	name := s.write(c, &qdrant.WriterOptions{Keys: keys}, a, record("b", 0, 1))
+	p := s.open(c, name, &qdrant.Options{Keys: keys, Metadata: []string{"the id"}})
+	got := ask(t, p, by(1, 0), 5)
+	if len(got) != 2 || got[0].Text != a.Chunk.Text || got[0].Metadata["title"] != "A" || got[0].Metadata["the id"] != "a" {
+		t.Errorf("candidates %+v", got)
+	}
+	if chunks, err := p.Chunks(t.Context(), []string{"a"}); err != nil || len(chunks) != 1 || chunks[0] != a.Chunk {
+		t.Errorf("chunks %+v, error %v", chunks, err)
+	}
+	g, err := qdrant.NewGraph(t.Context(), c, name, &qdrant.GraphOptions{Keys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := make([]float64, 1)
+	if err := g.Distances(t.Context(), []string{"a"}, []string{"b"}, d); err != nil || d[0] != 2 {
+		t.Errorf("distance %v, error %v", d[0], err)
+	}
+	foreign := s.create(pb.NewVectorsConfig(&pb.VectorParams{Size: 2, Distance: pb.Distance_Cosine}), nil)
+	s.upsert(foreign, &pb.PointStruct{Id: pb.NewIDNum(1), Vectors: pb.NewVectors(1, 0), Payload: map[string]*pb.Value{"the id": pb.NewValueString("x"), "page's content": pb.NewValueString("t")}})
+	p = s.open(c, foreign, &qdrant.Options{Keys: keys})
+	if chunks, err := p.Chunks(t.Context(), []string{"x"}); err != nil || len(chunks) != 1 {
+		t.Errorf("chunks of a foreign collection %+v, error %v", chunks, err)
+	}
+	for _, err := range p.NearestNeighbors(t.Context(), 1) {
+		t.Errorf("neighbors of one point: %v", err)
+	}
+}
+
+// TestOddNames: an error is one line whatever a collection is called.
+func TestOddNames(t *testing.T) {
+	s := faulty(t, nil)
+	c := s.client(nil)
+	for _, name := range []string{"two\nlines", "carriage\rreturn"} {
+		if err := s.raw().CreateCollection(t.Context(), &pb.CreateCollection{CollectionName: name, VectorsConfig: pb.NewVectorsConfig(&pb.VectorParams{Size: 2, Distance: pb.Distance_Cosine})}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := qdrant.NewProvider(t.Context(), c, "none\nsuch", nil)
+		expect(t, err, mapmatched.KindNotFound, fmt.Sprintf("%q", name), "/none%0Asuch makes it")
+		p := s.open(c, name, nil)
+		_, err = p.Candidates(t.Context(), by(1), 1)
+		expect(t, err, mapmatched.KindInvalid, fmt.Sprintf("%q", name))
+		s.upsert(name, &pb.PointStruct{Id: pb.NewIDNum(1), Vectors: pb.NewVectors(1, 0), Payload: map[string]*pb.Value{"odd\nkey": pb.NewValueString("x")}})
+		_, err = p.Candidates(t.Context(), by(1, 0), 1)
+		expect(t, err, mapmatched.KindInvalid, `"odd\nkey"`)
+		if _, err := c.DeleteCollection(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range p.Diagnose(t.Context()) {
+			if strings.ContainsAny(f.Detail+f.Hint, "\r\n") {
+				t.Errorf("finding %+v is not one line", f)
+			}
+		}
+	}
+}
+
+// TestCollectionMadeAnewWithAnotherMetric: where no search fails, health and
+// identity say that the scores mean something else now.
+func TestCollectionMadeAnewWithAnotherMetric(t *testing.T) {
+	s := server(t)
+	c := s.client(nil)
+	name := s.write(c, nil, record("a", 1, 0))
+	p := s.open(c, name, nil)
+	if _, err := c.DeleteCollection(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	w := s.writer(c, name, &qdrant.WriterOptions{Distance: qdrant.DistanceEuclid})
+	if _, err := w.WriteCorpus(t.Context(), identityOf(2), records(record("a", 1, 0)), nil); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, p.Health(t.Context()), mapmatched.KindInvalid, name, "made anew", "2 dimensions, Cosine", "2 dimensions, Euclid", "open it again")
+	_, err := p.CorpusIdentity(t.Context())
+	expect(t, err, mapmatched.KindInvalid, name, "made anew")
+	if err := s.open(c, name, nil).Health(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNotFinite: scores that are no numbers never win and are reported.
 func TestNotFinite(t *testing.T) {
 	s := faulty(t, nil)
@@ -348,7 +559,7 @@ func TestVectorNames(t *testing.T) {
 	err := open("no_such_collection", qdrant.Options{})
 	expect(t, err, mapmatched.KindNotFound, "no_such_collection", s.address, "there are ", "mmplug index --to qdrant://")
 	if s.fake != nil { // a real server may have too many to list
-		expect(t, err, mapmatched.KindNotFound, named+", "+unnamed)
+		expect(t, err, mapmatched.KindNotFound, fmt.Sprintf("%q, %q", named, unnamed))
 	}
 	expect(t, open("", qdrant.Options{}), mapmatched.KindInvalid, "name of the collection is missing")
 

@@ -26,7 +26,7 @@ func init() {
 		Doc: registry.Doc{
 			Summary:    "a collection of a Qdrant server, over gRPC; queries of a dense vector bring theirs",
 			Example:    "qdrant://localhost:6334/pages?vector=dense&limit=50",
-			Parameters: slices.Concat(searchParameters, keyParameters, clientParameters),
+			Parameters: slices.Concat(searchParameters, keyParameters, clientParameters, graphOnly()),
 		},
 		Open: openProvider,
 	})
@@ -44,7 +44,7 @@ var searchParameters = []registry.Parameter{
 	{Name: "vector", Usage: "name of the vector to search; without it the unnamed one"},
 	{Name: "sparse", Usage: "name of a sparse vector to search, alone or, with fusion, beside the other one"},
 	{Name: "sparse_encoder", Usage: "what makes sparse vectors of questions: " + encoderTerms + " (BM25 over hashed words); a collection of another origin needs it said"},
-	{Name: "fusion", Usage: "how the server fuses vector and sparse: rrf or dbsf"},
+	{Name: "fusion", Usage: "how the server fuses vector and sparse: rrf or, where vectors are not compared by distance, dbsf"},
 	{Name: "rrf_k", Usage: "k of rrf, with ranks from 0; 61 gives the scores of rrf_v1", Default: "2"},
 	{Name: "prefetch", Usage: "candidates of each vector to fuse, 1 to 10000", Default: fmt.Sprint(DefaultPrefetch)},
 	{Name: "limit", Usage: "most candidates of a query, 1 to 10000; without it what the query asks for"},
@@ -158,6 +158,9 @@ func openProvider(ctx context.Context, at registry.Location, p *registry.Params)
 	if keys := p.String("metadata", ""); keys != "" {
 		opts.Metadata = strings.Split(keys, ",")
 	}
+	for _, other := range graphOnly() {
+		_ = p.String(other.Name, "")
+	}
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
@@ -167,6 +170,7 @@ func openProvider(ctx context.Context, at registry.Location, p *registry.Params)
 			faults = append(faults, errors.New(text))
 		}
 	}
+	fault(encoderSaid && sparse == "", "sparse_encoder has no effect without sparse=NAME, the vector that it is for")
 	fault(fusion.Method != "" && sparse == "", "fusion needs a second vector: name it in sparse")
 	fault(fusion.Method == "" && sparse != "" && opts.Vector != "", "vector and sparse are both given: say how to fuse them with fusion=rrf or fusion=dbsf, or leave one out")
 	fault(fusion.Method == "" && (fusion.K != 0 || fusion.Prefetch != 0), "rrf_k and prefetch have no effect without fusion")

@@ -31,6 +31,18 @@ var graphParameters = []registry.Parameter{
 	{Name: "vector", Usage: "name of the dense vector for records and neighbors; without it the unnamed or only one"},
 }
 
+// graphOnly are the parameters of the graph that the provider takes so that both
+// have one URL, and does not use.
+func graphOnly() []registry.Parameter {
+	var list []registry.Parameter
+	for _, p := range graphParameters {
+		if p.Name != "vector" {
+			list = append(list, registry.Parameter{Name: p.Name, Usage: "for the graph; the provider does not use it"})
+		}
+	}
+	return list
+}
+
 // providerOnly are the parameters of the provider that the graph takes so that
 // both have one URL, and does not use.
 func providerOnly() []registry.Parameter {

@@ -59,6 +59,7 @@ func TestOpenByURL(t *testing.T) {
 		"vector=dense&sparse=terms&fusion=rrf&rrf_k=61&prefetch=50":                                 "orchard/bees",
 		"vector=dense&sparse=terms&fusion=dbsf&metadata=digest":                                     "orchard/bees",
 		"vector=dense&mmr=0.3&mmr_candidates=12&filter=" + filter:                                   "orchard/bees",
+		"vector=dense&maximum_distance=10&types=next&directed=true&cache_bytes=0":                   "orchard/bees", // of the graph
 		"vector=dense&read_consistency=majority&pool_size=1&max_message_bytes=1000000&keepalive=5m": "orchard/bees",
 	} {
 		p, err := registry.OpenProvider(t.Context(), s.at(name, parameters))
@@ -97,6 +98,7 @@ func TestURLRefused(t *testing.T) {
 		base + "vektor=x":                        {`did you mean "vector"?`},
 		base + "fusion=rrf":                      {"second vector", "sparse"},
 		base + "vector=a&sparse=b":               {"fusion=rrf"},
+		base + "sparse_encoder=terms":            {"sparse_encoder has no effect without sparse=NAME"},
 		base + "rrf_k=3&mmr_candidates=5":        {"rrf_k and prefetch have no effect", "mmr_candidates has no effect"},
 		base + "sparse=b&fusion=rrf&mmr=0.5":     {"no effect on fused scores"},
 		base + "filter=" + url.QueryEscape(`{"must":[{"key":"n","match":{"value":42.0}}]}`): {"parameter filter", "42.0 is not a whole number"},
@@ -143,6 +145,30 @@ func TestForeignSparse(t *testing.T) {
 	}
 	if got := ask(t, p, mapmatched.Query{Text: "bridge"}, 5); len(got) != 0 {
 		t.Errorf("an empty collection: %q", ids(got))
+	}
+	_ = p.(io.Closer).Close()
+}
+
+// TestSparseHint: what the error of a collection without dense vectors says to
+// write opens it.
+func TestSparseHint(t *testing.T) {
+	s := server(t)
+	name := s.write(s.client(nil), &qdrant.WriterOptions{Sparse: "the terms"}, record("a"))
+	_, err := registry.OpenProvider(t.Context(), s.at(name, ""))
+	expect(t, err, mapmatched.KindInvalid, name, "no dense vector", "sparse=the+terms;")
+	_, err = registry.OpenProvider(t.Context(), s.at(name, "vector=the+terms"))
+	expect(t, err, mapmatched.KindInvalid, "sparse=NAME instead of vector=NAME")
+	p, err := registry.OpenProvider(t.Context(), s.at(name, "sparse=the+terms"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(ask(t, p, mapmatched.Query{Text: "text"}, 5)); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("candidates %q", got)
+	}
+	findings := p.(mapmatched.Diagnoser).Diagnose(t.Context())
+	at := slices.IndexFunc(findings, func(f mapmatched.Finding) bool { return f.Check == "identity" })
+	if f := findings[at]; f.Status != mapmatched.StatusOK || !strings.Contains(f.Detail, "without dense vectors") || !strings.Contains(f.Detail, "para-512-noov") {
+		t.Errorf("finding %+v", f)
 	}
 	_ = p.(io.Closer).Close()
 }

@@ -93,8 +93,11 @@ func (s *store) Records(ctx context.Context) iter.Seq2[mapmatched.Record, error]
 				return
 			}
 		}
-		if chunks == 0 && foreign > 0 {
-			yield(mapmatched.Record{}, s.nothingButForeign(ctx, op, foreign))
+		if chunks > 0 || foreign == 0 {
+			return
+		}
+		if err := s.nothingButForeign(ctx, op, foreign); err != nil {
+			yield(mapmatched.Record{}, err)
 		}
 	}
 }

@@ -136,4 +136,4 @@ func termsOf(text string) []string {
 	return terms
 }
 
-var errNoSparseEncoder = errors.New("the vector is sparse and there is no encoder for questions: set Options.SparseEncoder (sparse_encoder=terms)")
+var errNoSparseEncoder = errors.New("the vector is sparse and there is no encoder for questions: set Options.SparseEncoder, or name it with sparse=NAME instead of vector=NAME in a URL")

@@ -3,7 +3,6 @@ package qdrant
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync/atomic"
 
 	pb "github.com/qdrant/go-client/qdrant"
@@ -52,10 +51,15 @@ func (s *store) Collection() string { return s.name }
 // another one they are found by the payload as well.
 func (s *store) holding(chunkIDs []string) *pb.Filter {
 	f := &pb.Filter{Should: []*pb.Condition{{ConditionOneOf: &pb.Condition_HasId{HasId: &pb.HasIdCondition{HasId: pointIDs(chunkIDs)}}}}}
-	if !s.info.Load().hasIdentity && s.keys.ChunkID != "" {
-		f.Should = append(f.Should, &pb.Condition{ConditionOneOf: &pb.Condition_Field{Field: &pb.FieldCondition{
-			Key: s.keys.ChunkID, Match: &pb.Match{MatchValue: &pb.Match_Keywords{Keywords: &pb.RepeatedStrings{Strings: chunkIDs}}},
-		}}})
+	if s.info.Load().hasIdentity || s.keys.ChunkID == "" {
+		return f
+	}
+	matches := []*pb.Match{{MatchValue: &pb.Match_Keywords{Keywords: &pb.RepeatedStrings{Strings: chunkIDs}}}}
+	if numbers := integersOf(chunkIDs); len(numbers) > 0 {
+		matches = append(matches, &pb.Match{MatchValue: &pb.Match_Integers{Integers: &pb.RepeatedIntegers{Integers: numbers}}})
+	}
+	for _, m := range matches {
+		f.Should = append(f.Should, &pb.Condition{ConditionOneOf: &pb.Condition_Field{Field: &pb.FieldCondition{Key: jsonPath(s.keys.ChunkID), Match: m}}})
 	}
 	return f
 }
@@ -91,8 +95,8 @@ func (s *store) fetch(ctx context.Context, op string, chunkIDs []string, payload
 	return found, nil
 }
 
-// fetchPage gets the points of some chunks in one call, or in halves when the
-// reply is larger than the client takes.
+// fetchPage gets the points of some chunks in one call, or in more when the
+// reply is larger than the client takes or some chunks are in several points.
 func (s *store) fetchPage(ctx context.Context, chunkIDs []string, payload *pb.WithPayloadSelector, vectors *pb.WithVectorsSelector, take func([]*pb.RetrievedPoint)) error {
 	points, err := s.page(ctx, chunkIDs, payload, vectors)
 	if half := len(chunkIDs) / 2; half > 0 && tooLarge(status.Convert(err)) {
@@ -112,11 +116,34 @@ func (s *store) page(ctx context.Context, chunkIDs []string, payload *pb.WithPay
 		})
 		return reply.GetResult(), err
 	}
-	reply, err := s.client.points().Scroll(ctx, &pb.ScrollPoints{
-		CollectionName: s.name, Filter: s.holding(chunkIDs), Limit: new(uint32(3 * len(chunkIDs))),
+	request := &pb.ScrollPoints{
+		CollectionName: s.name, Filter: s.holding(chunkIDs), Limit: new(uint32(len(chunkIDs) + 1)),
 		WithPayload: payload, WithVectors: vectors, ReadConsistency: s.client.consistency(),
-	})
-	return reply.GetResult(), err
+	}
+	var points []*pb.RetrievedPoint
+	for {
+		reply, err := s.client.points().Scroll(ctx, request)
+		points = append(points, reply.GetResult()...)
+		if request.Offset = reply.GetNextPageOffset(); err != nil || request.Offset == nil {
+			return points, err
+		}
+	}
+}
+
+// payloads gets the payloads of points in one call, or in halves when the reply
+// is larger than the client takes.
+func (s *store) payloads(ctx context.Context, ids []*pb.PointId, payload *pb.WithPayloadSelector, take func(*pb.RetrievedPoint)) error {
+	reply, err := s.client.points().Get(ctx, &pb.GetPoints{CollectionName: s.name, Ids: ids, WithPayload: payload, ReadConsistency: s.client.consistency()})
+	if half := len(ids) / 2; half > 0 && tooLarge(status.Convert(err)) {
+		if err := s.payloads(ctx, ids[:half], payload, take); err != nil {
+			return err
+		}
+		return s.payloads(ctx, ids[half:], payload, take)
+	}
+	for _, point := range reply.GetResult() {
+		take(point)
+	}
+	return err
 }
 
 // Chunks implements mapmatched.ChunkFetcher.
@@ -172,7 +199,7 @@ func denseVector(v *pb.VectorsOutput, name string) []float32 {
 }
 
 // Health implements mapmatched.HealthChecker: the server is reached and has the
-// collection.
+// collection, with the vectors that it had when it was opened.
 func (s *store) Health(ctx context.Context) error {
 	const op = "health"
 	if err := s.ready(ctx, op); err != nil {
@@ -185,11 +212,28 @@ func (s *store) Health(ctx context.Context) error {
 	if info.status == pb.CollectionStatus_Red {
 		return typed(op, mapmatched.KindUnavailable, fmt.Errorf("%s is in status red: see the log of the server", info.where))
 	}
+	return s.unchanged(op, info)
+}
+
+// unchanged refuses a collection whose vectors are no longer those it was opened
+// with.
+func (s *store) unchanged(op string, now *collectionInfo) error {
+	for _, was := range s.info.Load().vectors {
+		is, err := now.vector(op, was.name)
+		switch {
+		case err != nil:
+			return err
+		case is != was:
+			return invalid(op, "%s was made anew: the vector was %v and is %v now; open it again", now.where, was, is)
+		}
+	}
 	return nil
 }
 
 // CorpusIdentity implements mapmatched.CorpusIdentifier. It is the zero
-// identity for a collection that no writer of this package made.
+// identity for a collection that no writer of this package made. As [Provider.Health]
+// does, it asks the server each time and refuses a collection that was made anew
+// with other vectors than it was opened with.
 func (s *store) CorpusIdentity(ctx context.Context) (mapmatched.CorpusIdentity, error) {
 	const op = "identity"
 	if err := s.ready(ctx, op); err != nil {
@@ -199,22 +243,31 @@ func (s *store) CorpusIdentity(ctx context.Context) (mapmatched.CorpusIdentity, 
 	if err != nil {
 		return mapmatched.CorpusIdentity{}, err
 	}
-	return info.identity, nil
+	return info.identity, s.unchanged(op, info)
 }
 
-// nothingButForeign is the error of a query whose points all lack a text: the
-// key is wrong rather than all of them foreign.
+// nothingButForeign is the error of a query whose points all lack a text when no
+// point of the collection has one: the key is wrong rather than all of them
+// foreign.
 func (s *store) nothingButForeign(ctx context.Context, op string, points int) error {
 	keys := "none"
-	reply, err := s.client.points().Scroll(ctx, &pb.ScrollPoints{
-		CollectionName: s.name, Limit: new(uint32(1)), WithPayload: &pb.WithPayloadSelector{SelectorOptions: &pb.WithPayloadSelector_Enable{Enable: true}},
-	})
-	if err != nil {
-		return s.client.failed(ctx, op, s.name, err)
-	}
-	if len(reply.GetResult()) > 0 {
-		if there := sortedKeys(reply.GetResult()[0].GetPayload()); len(there) > 0 {
-			keys = strings.Join(there, ", ")
+	withText := &pb.Filter{MustNot: []*pb.Condition{emptyAt(s.keys.Text)}}
+	for _, filter := range []*pb.Filter{withText, nil} {
+		reply, err := s.client.points().Scroll(ctx, &pb.ScrollPoints{
+			CollectionName: s.name, Filter: filter, Limit: new(uint32(1)), WithPayload: &pb.WithPayloadSelector{SelectorOptions: &pb.WithPayloadSelector_Enable{Enable: true}},
+		})
+		if err != nil {
+			return s.client.failed(ctx, op, s.name, err)
+		}
+		if len(reply.GetResult()) == 0 {
+			continue
+		}
+		payload := reply.GetResult()[0].GetPayload()
+		if _, hasText := payloadText(payload, s.keys.Text); hasText {
+			return nil
+		}
+		if there := sortedKeys(payload); len(there) > 0 {
+			keys = quoted(there)
 		}
 	}
 	return invalid(op, "collection %q on %s: none of the %d points found has a text under key %q: say where it is with PayloadKeys.Text (text_key=), or that there is none with text_key=%s; the keys of a point there: %s",

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -89,6 +90,11 @@ func (o *WriterOptions) Validate() error {
 	if o.Sparse == "" && o.SparseEncoder != nil {
 		fault("SparseEncoder has no effect without Sparse, the name of the vector")
 	}
+	for _, f := range o.Keys.fields() {
+		if *f.value == digestKey {
+			fault("Keys.%s is %q, where the digest of what was written is kept: choose another key", f.name, digestKey)
+		}
+	}
 	if o.Keys.ChunkID == NoKey {
 		fault("Keys.ChunkID is NoKey, but points are called by UUIDs and the chunk ID has to be kept")
 	}
@@ -137,8 +143,9 @@ func (w *Writer) Close() error { return w.store.close() }
 
 // WriteCorpus implements mapmatched.CorpusWriter. The collection gets the
 // identity as metadata, so the server is of version 1.16 or newer. A collection
-// that is there must have the same identity and the same vectors; one without
-// an identity is refused unless WriterOptions.Adopt is set.
+// that is there must have the same identity and the same vectors, no more and no
+// fewer: writing a point replaces all of its vectors. One without an identity is
+// refused unless WriterOptions.Adopt is set.
 //
 // Each point has a digest of everything that was written of its chunk. A record
 // with the digest that is there is kept as it is. Chunks that are in the
@@ -250,17 +257,23 @@ func (w *Writer) check(ctx context.Context, op string, info *collectionInfo, ide
 	differ := func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) }
 	if identity.Dimension > 0 {
 		want := vectorInfo{name: w.opts.Vector, kind: kindDense, size: identity.Dimension, distance: distances[w.opts.Distance]}
-		if got, err := info.vector(op, w.opts.Vector); err != nil {
-			differ("%v", errors.Unwrap(err))
+		if got, ok := info.find(w.opts.Vector); !ok {
+			differ("it %s", info.lacks(w.opts.Vector))
 		} else if got != want {
 			differ("its vector is %v, wanted %v", got, want)
 		}
 	}
 	if w.opts.Sparse != "" {
-		if got, err := info.vector(op, w.opts.Sparse); err != nil {
-			differ("%v", errors.Unwrap(err))
+		if got, ok := info.find(w.opts.Sparse); !ok {
+			differ("it %s", info.lacks(w.opts.Sparse))
 		} else if got.kind != kindSparse {
 			differ("its vector is %v, wanted a sparse one", got)
+		}
+	}
+	for _, v := range info.vectors {
+		written := v.name == w.opts.Vector && identity.Dimension > 0 || v.name == w.opts.Sparse && w.opts.Sparse != ""
+		if !written {
+			differ("its vector %v would be lost, as this does not write it: %s", v, howToWrite(v))
 		}
 	}
 	if info.hasIdentity {
@@ -280,6 +293,18 @@ func (w *Writer) check(ctx context.Context, op string, info *collectionInfo, ide
 	return w.store.client.failed(ctx, op, info.name, err)
 }
 
+// howToWrite says how a vector is written as well.
+func howToWrite(v vectorInfo) string {
+	switch {
+	case v.kind == kindSparse:
+		return "name it in Sparse (sparse=" + url.QueryEscape(v.name) + ")"
+	case v.name == "":
+		return "embed the corpus and leave Vector out"
+	default:
+		return "embed the corpus and name it in Vector (vector=" + url.QueryEscape(v.name) + ")"
+	}
+}
+
 // point makes the point of a record.
 func (w *Writer) point(ctx context.Context, identity mapmatched.CorpusIdentity, r mapmatched.Record) (*pb.PointStruct, error) {
 	c := r.Chunk
@@ -291,6 +316,9 @@ func (w *Writer) point(ctx context.Context, identity mapmatched.CorpusIdentity, 
 	}
 	if err := checkFinite(r.Vector); err != nil {
 		return nil, fmt.Errorf("its vector: %w", err)
+	}
+	if w.opts.Distance == DistanceCosine && r.Vector != nil && allZero(r.Vector) {
+		return nil, errors.New("its vector is zero, which has no cosine with others: leave it out, or choose another distance")
 	}
 	edges := make([]any, len(r.Edges))
 	for i, e := range r.Edges {

@@ -204,6 +204,9 @@ func TestWriteChecks(t *testing.T) {
 	if !errors.Is(err, mapmatched.ErrStaleIndex) {
 		t.Errorf("error %v is not ErrStaleIndex", err)
 	}
+	if n := strings.Count(err.Error(), name); n != 1 {
+		t.Errorf("error %q names the collection %d times", err, n)
+	}
 	expect(t, write(name, qdrant.WriterOptions{}, identityOf(2)), mapmatched.KindInvalid, "no unnamed vector")
 	foreign := s.create(pb.NewVectorsConfig(&pb.VectorParams{Size: 2, Distance: pb.Distance_Cosine}), nil)
 	err = write(foreign, qdrant.WriterOptions{}, identityOf(2), record("a", 1, 0))
@@ -235,6 +238,7 @@ func TestWriteChecks(t *testing.T) {
 		`edge to "c" has weight NaN`:       edge(mapmatched.Edge{From: "a", To: "c", Weight: math.NaN()}),
 		`edge to "c" has weight +Inf`:      edge(mapmatched.Edge{From: "a", To: "c", Weight: math.Inf(1)}),
 		"text of type string":              text,
+		"its vector is zero":               record("a", 0, 0),
 		"record 1, chunk \"good\": the ch": record("good", 1, 0),
 	} {
 		expect(t, write(s.collection(), qdrant.WriterOptions{}, identityOf(2), record("good", 1, 0), bad), mapmatched.KindInvalid, want, "record 1")
@@ -311,6 +315,32 @@ func TestWriteWaits(t *testing.T) {
 	}
 }
 
+// TestWriteKeepsVectors: a writer that would leave vectors out, which replaces
+// them by nothing, is refused with their names.
+func TestWriteKeepsVectors(t *testing.T) {
+	s := server(t)
+	c := s.client(nil)
+	a := record("a", 1, 0)
+	name := s.write(c, &qdrant.WriterOptions{Sparse: "terms"}, a)
+	a.Chunk.Text = "another text"
+	write := func(opts qdrant.WriterOptions, id mapmatched.CorpusIdentity) error {
+		_, err := s.writer(c, name, &opts).WriteCorpus(t.Context(), id, records(a), nil)
+		return err
+	}
+	expect(t, write(qdrant.WriterOptions{}, identityOf(2)), mapmatched.KindInvalid, `"terms" (sparse) would be lost`, "sparse=terms")
+	expect(t, write(qdrant.WriterOptions{Sparse: "terms"}, identityOf(0)), mapmatched.KindInvalid, "unnamed (dense, 2 dimensions, Cosine) would be lost")
+	foreign := s.create(pb.NewVectorsConfigMap(map[string]*pb.VectorParams{"v": {Size: 2, Distance: pb.Distance_Cosine}, "w": {Size: 3, Distance: pb.Distance_Dot}}), nil)
+	_, err := s.writer(c, foreign, &qdrant.WriterOptions{Vector: "v", Adopt: true}).WriteCorpus(t.Context(), identityOf(2), records(a), nil)
+	expect(t, err, mapmatched.KindInvalid, `"w" (dense, 3 dimensions, Dot) would be lost`, "vector=w")
+	p := s.open(c, name, &qdrant.Options{Vector: "terms", SparseEncoder: qdrant.TermQuery})
+	if got := ids(ask(t, p, mapmatched.Query{Text: "text of a"}, 5)); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("by words: %q", got)
+	}
+	if err := write(qdrant.WriterOptions{Sparse: "terms"}, identityOf(2)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWriterRefuses(t *testing.T) {
 	s := server(t)
 	c := s.client(nil)
@@ -322,6 +352,12 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	_, err = qdrant.NewWriter(c, "x", &qdrant.WriterOptions{SparseEncoder: qdrant.TermDocument})
 	expect(t, err, mapmatched.KindInvalid, "no effect without Sparse")
+	_, err = qdrant.NewWriter(c, "x", &qdrant.WriterOptions{Keys: qdrant.PayloadKeys{Text: "digest", Edges: "digest"}})
+	for _, part := range []string{`Keys.Text is "digest"`, `Keys.Edges is "digest"`, `Text and Edges are both "digest"`} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v lacks %q", err, part)
+		}
+	}
 	_, err = qdrant.NewWriter(c, "", nil)
 	expect(t, err, mapmatched.KindInvalid, "name of the collection is missing")
 	w := s.writer(c, "x", nil)
