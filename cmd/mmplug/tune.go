@@ -44,7 +44,7 @@ Several sets are tuned on together: give --corpus, --conversations, --scope,
 
 No policy is written that falls below searching each turn alone on any slice by
 the whole of a 95% interval; the report says on which (exit status 3). Where the
-topic switches, which no turn shows beforehand, up to 0.05 may be lost. Without any label only the costs of moves
+topic switches, which no turn shows beforehand, up to 0.1 may be lost. Without any label only the costs of moves
 are learnt, by expectation–maximisation, and nothing can be measured.`,
 		Example: `  mmplug tune --corpus corpus.jsonl --conversations log.jsonl --out team.policy.yaml --report tuning
   mmplug tune --synthetic --out try.policy.yaml`,

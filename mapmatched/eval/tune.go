@@ -474,7 +474,7 @@ func (t *tuning) reportOf(ctx context.Context, set int, p *policy.Policy, byFold
 // apart by where the answer is, not by what a turn looks like: whatever expects
 // conversations to stay loses there some of what it wins elsewhere. They are
 // reported apart, and bounded.
-const switchLoss = 0.05
+const switchLoss = 0.1
 
 // refusals says on what the policies of the folds are worse than pointwise: a
 // slice on which the whole interval of the difference is below 0, or below
