@@ -115,9 +115,12 @@ func (p *Policy) Validate() error {
 
 // checkDigest compares the stated digest with the policy's own.
 func (p *Policy) checkDigest() error {
+	if p.StatedDigest == "" {
+		return nil
+	}
 	digest := p.Digest()
 	switch {
-	case p.StatedDigest == "" || p.StatedDigest == digest:
+	case p.StatedDigest == digest:
 		return nil
 	case p.Frozen():
 		return fmt.Errorf("%w: it was frozen with the digest %s, its content now has %s: restore the file, or change a copy without digest and evidence",

@@ -72,7 +72,7 @@ on follow-ups, or worse by more than 0.02 on turns that stand alone.`,
 	f.StringVar(&flags.scope, "scope", string(eval.ScopeAll), "which chunks compete: all, domain (those of the conversation's domain), doc_scope (those of its document)")
 	f.BoolVar(&flags.noReplies, "no-replies", false, "withhold the assistant's replies from policies, as for an application that does not pass them")
 	f.StringVar(&flags.policies, "policy", policy.Plain, "policies to measure, separated by commas: files, or names of those that are built in")
-	f.StringVar(&flags.baselines, "baselines", "default", "baselines to measure, separated by commas: "+strings.Join(eval.Baselines(), ", ")+", or none; pointwise always is (default all that the data allows but llm)")
+	f.StringVar(&flags.baselines, "baselines", "default", "baselines to measure, separated by commas: "+strings.Join(eval.Baselines(), ", ")+", or none; pointwise always is (default all but llm that the data and the vectors allow)")
 	f.StringVar(&flags.rewriter, "rewriter", "", "language model of the baseline llm: "+rewriterUsage)
 	f.IntVar(&flags.samples, "bootstrap-samples", eval.DefaultSamples, "bootstrap draws of conversations")
 	f.Uint64Var(&flags.seed, "seed", eval.DefaultSeed, "seed of the draws, and of --synthetic")
@@ -127,7 +127,7 @@ func (f *evalFlags) run(ctx context.Context, std stdio) error {
 	if err != nil {
 		return err
 	}
-	methods, err := f.methods(data, vectors)
+	methods, err := f.methods(world, vectors)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (f *evalFlags) run(ctx context.Context, std stdio) error {
 	if err != nil {
 		return err
 	}
-	if err := f.write(std, report); err != nil {
+	if err := f.write(std, report, ownSearch(world, methods)); err != nil {
 		return err
 	}
 	if f.gate && !report.Hold() {
@@ -161,25 +161,29 @@ func (f *evalFlags) run(ctx context.Context, std stdio) error {
 	return nil
 }
 
-// methods are the baselines and policies that the flags name.
-func (f *evalFlags) methods(data *eval.Data, vectors *eval.Vectors) ([]eval.Method, error) {
+// methods are the baselines and policies that the flags name. One that embeds
+// texts which have no vectors, without a model, is left out if it is a default
+// and else refused.
+func (f *evalFlags) methods(world *eval.World, vectors *eval.Vectors) ([]eval.Method, error) {
 	var methods []eval.Method
 	names := splitNames(f.baselines)
+	lacks := func(m *eval.Method) error {
+		what := m.Embeds(world)
+		if what == "" || vectors == nil || vectors.Embedder != nil {
+			return nil
+		}
+		return usageError{fmt.Errorf("method %s embeds %s, which have no vectors in the files: give the model that made these with --embed, or leave the method out", m.Name, what)}
+	}
 	switch f.baselines {
 	case "default":
-		// Some search other texts than the questions, of which files have no vectors.
-		others := vectors == nil || vectors.Embedder != nil || f.vectors.searched() == eval.ArmLexical
-		names = []string{eval.Pointwise}
-		if others {
-			names = append(names, eval.History)
-		}
-		names = append(names, eval.DecayedHistory, eval.MMR)
-		if others && data.HasRewrites() {
+		names = []string{eval.Pointwise, eval.History, eval.DecayedHistory, eval.MMR}
+		if world.Data().HasRewrites() {
 			names = append(names, eval.Rewritten)
 		}
 		if f.rewriter != "" {
 			names = append(names, eval.LLM)
 		}
+		names = slices.DeleteFunc(names, func(name string) bool { return lacks(&eval.Method{Name: name, Baseline: name}) != nil })
 	case "none":
 		names = nil
 	}
@@ -187,6 +191,9 @@ func (f *evalFlags) methods(data *eval.Data, vectors *eval.Vectors) ([]eval.Meth
 		m, err := eval.BaselineMethod(name)
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--baselines: %w", err)}
+		}
+		if err := lacks(&m); err != nil {
+			return nil, err
 		}
 		if name == eval.LLM {
 			if m.Rewrite, m.Model, err = openRewriter(f.rewriter, f.cache); err != nil {
@@ -200,7 +207,11 @@ func (f *evalFlags) methods(data *eval.Data, vectors *eval.Vectors) ([]eval.Meth
 		if err != nil {
 			return nil, err
 		}
-		methods = append(methods, eval.PolicyMethod(used.Policy))
+		m := eval.PolicyMethod(used.Policy)
+		if err := lacks(&m); err != nil {
+			return nil, err
+		}
+		methods = append(methods, m)
 		if f.ablations {
 			methods = append(methods, eval.Ablations(used.Policy, vectors != nil)...)
 		}
@@ -243,13 +254,34 @@ func fileDigest(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// write puts the report where the flags say.
-func (f *evalFlags) write(std stdio, r *eval.Report) error {
+// ownSearch says of which policies the differences to pointwise are not those of
+// decoding alone.
+func ownSearch(world *eval.World, methods []eval.Method) string {
+	var b strings.Builder
+	for i := range methods {
+		if sections := methods[i].OwnSections(world); len(sections) > 0 && !methods[i].Ablation {
+			fmt.Fprintf(&b, "* policy %s finds candidates by its own %s, pointwise by the default: the difference is what that and decoding gain together\n",
+				printable(methods[i].Name), strings.Join(sections, " and "))
+		}
+	}
+	return b.String()
+}
+
+// write puts the report where the flags say, with notes at the end of the
+// Markdown.
+func (f *evalFlags) write(std stdio, r *eval.Report, notes string) error {
+	markdown := func(w io.Writer) error {
+		if err := r.WriteMarkdown(w); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, notes)
+		return err
+	}
 	if f.out != "" {
 		for _, part := range []struct {
 			name  string
 			write func(io.Writer) error
-		}{{"report.json", r.WriteJSON}, {"report.md", r.WriteMarkdown}, {"ndcg_3.svg", r.WriteSVG}} {
+		}{{"report.json", r.WriteJSON}, {"report.md", markdown}, {"ndcg_3.svg", r.WriteSVG}} {
 			if err := writeFile(std, filepath.Join(f.out, part.name), part.write); err != nil {
 				return err
 			}

@@ -169,6 +169,141 @@ func TestEvalVectorsFromFiles(t *testing.T) {
 	}
 }
 
+// evalPolicy is the file of a policy that departs from the default.
+func evalPolicy(t *testing.T, name string, change func(*policy.Policy)) string {
+	t.Helper()
+	p := policy.Default()
+	p.Name = name
+	change(p)
+	raw, err := p.Encode(policy.YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// evalVectors is a set with vectors from files, as testwords:?model=apples,cost
+// makes them of the questions.
+func evalVectors(t *testing.T) (args []string, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, content := range map[string]string{
+		"corpus.jsonl":        evalCorpus,
+		"conversations.jsonl": strings.Replace(evalConversations, `"gold":["a#0"]`, `"answer":"Apples are red.","gold":["a#0"]`, 1),
+		"v.npy":               npy([][]float32{{1, 0}, {0, 1}, {1, 1}}), "ids.txt": "a#0\na#1\nb#0\n",
+		"q.npy": npy([][]float32{{1.1, 0.1}, {0.1, 1.1}}), "qids.txt": "c/1\nc/2\n",
+		"answer.policy.yaml": evalPolicy(t, "answering", func(p *policy.Policy) { p.Arms.Stage, p.Arms.Answer.Enabled = policy.StageActive, true }),
+		"reply.policy.yaml":  evalPolicy(t, "hearing", func(p *policy.Policy) { p.Reply.Stage = policy.StageActive }),
+		"rrf.policy.yaml":    evalPolicy(t, "ranks", func(p *policy.Policy) { p.Fusion.Version = policy.RRFV1 }),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	return []string{"eval", "--corpus", at("corpus.jsonl"), "--conversations", at("conversations.jsonl"), "--bootstrap-samples", "20", "--vectors", at("v.npy"),
+		"--ids", at("ids.txt"), "--query-vectors", at("q.npy"), "--query-ids", at("qids.txt")}, dir
+}
+
+// A method that embeds more than the files have is refused before anything is
+// measured, and measured with a model.
+func TestEvalVectorsAndModel(t *testing.T) {
+	args, dir := evalVectors(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--baselines", "history"}, "method history embeds the questions so far"},
+		{[]string{"--policy", filepath.Join(dir, "answer.policy.yaml")}, "method answering embeds the replies (arms.answer)"},
+		{[]string{"--policy", filepath.Join(dir, "reply.policy.yaml"), "--arm", "dense"}, "method hearing embeds the replies (reply)"},
+	} {
+		r := mmplug(t, "", slices.Concat(args, c.args)...)
+		if r.code != exitUsage || !strings.Contains(r.err, c.want) || !strings.Contains(r.err, "--embed") || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("%v: exit status %d, %s", c.args, r.code, r.err)
+		}
+		cache := filepath.Join(t.TempDir(), "cache")
+		for range 2 { // the second from the cache
+			out := fine(t, "", slices.Concat(args, c.args, []string{"--json", "--embed", "testwords:?model=apples,cost", "--cache", cache})...)
+			if m := evalReport(t, out).Model; m.Provider != "file" || m.Model != "v.npy, other texts by testwords: apples,cost" || m.Dimension != 2 {
+				t.Errorf("model %+v", m)
+			}
+		}
+		if kept, err := filepath.Glob(filepath.Join(cache, "vectors", "*", "*")); err != nil || len(kept) < 2 {
+			t.Errorf("%v: kept vectors %v: %v", c.args, kept, err)
+		}
+		fine(t, "", slices.Concat(args, c.args, []string{"--arm", "lexical"})...)
+	}
+	if r := evalReport(t, fine(t, "", append(args, "--json")...)); len(r.Methods) != 4 {
+		t.Errorf("%d methods without a model", len(r.Methods))
+	}
+	if r := evalReport(t, fine(t, "", append(args, "--json", "--embed", "testwords:?model=apples,cost")...)); len(r.Methods) != 5 || r.Methods[1].Name != eval.History {
+		t.Errorf("%d methods with a model", len(r.Methods))
+	}
+	if r := mmplug(t, "", append(args, "--embed", "testwords:?model=do,red")...); r.code != exitOK || !strings.Contains(r.err, "warning: --embed testwords:?model=do,red gives a question another vector than ") {
+		t.Errorf("another model: exit status %d, %s", r.code, r.err)
+	}
+	if r := mmplug(t, "", append(args, "--embed", "testwords:?model=red")...); r.code != exitFailed || !strings.Contains(r.err, "1 components, those of the files 2") || !strings.Contains(r.err, "q.npy") {
+		t.Errorf("a model of another dimension: exit status %d, %s", r.code, r.err)
+	}
+}
+
+func TestEvalVectorFilesRefused(t *testing.T) {
+	for _, c := range []struct {
+		file, content string
+		want          []string
+	}{
+		{"ids.txt", "a#0\na#0\nb#0\n", []string{"v.npy", "ids.txt", `two vectors of chunk "a#0"`}},
+		{"qids.txt", "c/1\nc/1\n", []string{"q.npy", "qids.txt", `two vectors of turn "c/1"`}},
+		{"ids.txt", "x\ny\nz\n", []string{"ids.txt", `none of 3 IDs, such as "x", is a chunk of the data`}},
+		{"qids.txt", "c/0\nc#1\n", []string{"qids.txt", `none of 2 IDs, such as "c/0", is a turn of the data`, "turns from 1"}},
+		{"qids.txt", "c/1\n", []string{"q.npy has 2 vectors", "qids.txt has 1 turn IDs"}},
+		{"q.npy", npy([][]float32{{1, 0, 0}, {0, 1, 0}}), []string{"q.npy", "3 components, others 2"}},
+	} {
+		args, dir := evalVectors(t)
+		if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r := mmplug(t, "", args...)
+		for _, want := range c.want {
+			if r.code != exitFailed || !strings.Contains(r.err, want) || strings.Count(r.err, "\n") != 1 {
+				t.Errorf("%s: exit status %d, %q, wanted %q", c.file, r.code, r.err, want)
+			}
+		}
+		if strings.Contains(r.err, "chunk ID") && c.file != "ids.txt" {
+			t.Errorf("a file of turns: %s", r.err)
+		}
+	}
+	args, dir := evalVectors(t)
+	for name, content := range map[string]string{"ids.txt": "a#0\na#1\nb#0\nold#1\n", "v.npy": npy([][]float32{{1, 0}, {0, 1}, {1, 1}, {1, 2}})} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := mmplug(t, "", args...); r.code != exitOK || !strings.Contains(r.err, `ids.txt: 1 of 4 IDs, such as "old#1", are no chunk of the data`) {
+		t.Errorf("an ID that the data lacks: exit status %d, %s", r.code, r.err)
+	}
+}
+
+// The Markdown says of which policies the difference is not that of decoding
+// alone.
+func TestEvalOwnFusion(t *testing.T) {
+	args, dir := evalVectors(t)
+	out := filepath.Join(dir, "out")
+	for policies, want := range map[string]string{
+		"plain": "",
+		"plain," + filepath.Join(dir, "rrf.policy.yaml"): "* policy ranks finds candidates by its own fusion, pointwise by the default",
+	} {
+		fine(t, "", slices.Concat(args, []string{"--policy", policies, "--out", out})...)
+		raw, err := os.ReadFile(filepath.Join(out, "report.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(string(raw), "by its own"); !strings.Contains(string(raw), want) || got > 1 || (got == 1) != (want != "") {
+			t.Errorf("%s: %d notes in\n%s", policies, got, raw)
+		}
+	}
+}
+
 func TestEvalRewriter(t *testing.T) {
 	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

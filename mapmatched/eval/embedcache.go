@@ -29,8 +29,7 @@ const embedBatch = 64
 // tells models apart there; its dimension is filled in. progress, unless nil,
 // is told how many chunks of all are embedded.
 func Embed(ctx context.Context, d *Data, e mapmatched.Embedder, identity policy.VectorIdentity, dir string, progress func(done, total int)) (*Vectors, error) {
-	cached := &embedCache{embedder: e, dir: dir, memory: map[string][]float32{}}
-	cached.model = newDigest(embedSchema, identity.Provider, identity.Model, identity.Revision, identity.Normalization).sum()
+	cached := newEmbedCache(e, identity, dir)
 	v := &Vectors{Identity: identity, Embedder: cached}
 	chunks := d.Corpus.Chunks
 	for first := 0; first < len(chunks); first += embedBatch {
@@ -67,6 +66,11 @@ type embedCache struct {
 
 	mu     sync.Mutex
 	memory map[string][]float32 // by text
+}
+
+func newEmbedCache(e mapmatched.Embedder, identity policy.VectorIdentity, dir string) *embedCache {
+	return &embedCache{embedder: e, dir: dir, memory: map[string][]float32{},
+		model: newDigest(embedSchema, identity.Provider, identity.Model, identity.Revision, identity.Normalization).sum()}
 }
 
 // Embed implements mapmatched.Embedder.

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,7 +15,12 @@ import (
 // DefaultDepth is how many chunks of a turn are ranked, unless told otherwise.
 const DefaultDepth = 100
 
-// Names of the baselines.
+// Names of the baselines. They search as the default policy does: the words by
+// its BM25 parameters and, on the hybrid arm, words and vectors by its fusion. So
+// does Pointwise, and the difference of a policy with a section lexical or fusion
+// of its own to Pointwise is what that section and decoding gain together; see
+// Method.OwnSections. Compare such a policy with a copy whose transition weight is
+// 0 to tell them apart.
 const (
 	Pointwise      = "pointwise"       // the words of the turn alone
 	History        = "history"         // the words of all turns so far, one text
@@ -43,7 +49,8 @@ type Method struct {
 	Name string
 	// Baseline is the name of a baseline; "" for a policy.
 	Baseline string
-	// Policy is followed as mmplug ask follows it; nil for a baseline.
+	// Policy is followed as mmplug ask follows it, its sections lexical and
+	// fusion included, which those of the baselines are not; nil for a baseline.
 	Policy *policy.Policy
 	// Graph says where the edges come from; "" means GraphStructure.
 	Graph GraphSource
@@ -80,10 +87,94 @@ func (m *Method) check(w *World) error {
 	case m.Policy != nil && m.Policy.Rerank.Mode != policy.RerankOff:
 		return fmt.Errorf("method %s: rerank.mode is %s, and the evaluation has no reranker: set it to off", m.Name, m.Policy.Rerank.Mode)
 	case m.Policy != nil:
-		return m.Policy.Validate()
+		if err := m.Policy.Validate(); err != nil {
+			return err
+		}
+	default:
+		if _, err := BaselineMethod(m.Baseline); err != nil {
+			return err
+		}
 	}
-	_, err := BaselineMethod(m.Baseline)
-	return err
+	if what := m.Embeds(w); what != "" && w.vectors != nil && w.vectors.Embedder == nil {
+		return fmt.Errorf("method %s: it embeds %s, and there is no model to do so: give one, or leave the method out", m.Name, what)
+	}
+	return nil
+}
+
+// Embeds says which texts beside the queries of the data the method searches by
+// the vectors of, such as "the questions so far"; "" for none. These need
+// Vectors.Embedder.
+func (m *Method) Embeds(w *World) string {
+	if !slices.Contains(w.armNames(m.under()), policy.ArmDense) {
+		return ""
+	}
+	followed, answered, rewritten := false, false, false // whether there is a second turn, a reply before one, a query rewritten
+	for i := range w.data.Conversations {
+		turns := w.data.Conversations[i].Turns
+		followed = followed || len(turns) > 1
+		for t := range turns {
+			answered = answered || t < len(turns)-1 && strings.TrimSpace(turns[t].Answer) != ""
+			rewritten = rewritten || turns[t].Rewrite != "" && turns[t].Rewrite != turns[t].Query
+		}
+	}
+	switch {
+	case m.Baseline == History && followed:
+		return "the questions so far"
+	case m.Baseline == Rewritten && rewritten, m.Baseline == LLM:
+		return "rewritten queries"
+	case m.Policy == nil:
+		return ""
+	}
+	var texts []string
+	arms := &m.Policy.Arms
+	active := func(arm policy.Arm) bool { return arms.Stage == policy.StageActive && arm.Enabled && arm.Weight > 0 }
+	if answered && active(arms.Answer) {
+		texts = append(texts, "the replies (arms.answer)")
+	}
+	if answered && m.Policy.Reply.Stage == policy.StageActive {
+		texts = append(texts, "the replies (reply)")
+	}
+	if followed && active(arms.Feedback) {
+		texts = append(texts, "terms that are fed back (arms.feedback)")
+	}
+	return strings.Join(texts, " and ")
+}
+
+// OwnSections lists the sections of the method's policy by which it finds
+// candidates otherwise than the baselines do: "fusion" when other arms are asked
+// or count, "lexical" when words are scored otherwise. It is empty for baselines.
+func (m *Method) OwnSections(w *World) []string {
+	var sections []string
+	own, base := m.under(), policy.Default()
+	arms := w.armNames(own)
+	u, d := &own.Fusion, &base.Fusion
+	differs := !slices.Equal(arms, w.armNames(base))
+	if len(arms) > 1 {
+		differs = differs || u.Version != d.Version || u.Version == policy.RRFV1 && u.K != d.K
+		for _, name := range arms {
+			differs = differs || u.Arms[name].Weight != d.Arms[name].Weight
+		}
+	}
+	if differs {
+		sections = append(sections, "fusion")
+	}
+	if slices.Contains(arms, policy.ArmLexical) && own.Lexical != base.Lexical {
+		sections = append(sections, "lexical")
+	}
+	return sections
+}
+
+// armNames lists what finds the candidates of a policy, see Collection.Arms.
+func (w *World) armNames(p *policy.Policy) []string {
+	arms, err := (&Collection{arm: w.arm, vectors: w.vectors}).Arms(p)
+	if err != nil { // there are no vectors, and the policy is refused when it is followed
+		return nil
+	}
+	names := make([]string, len(arms))
+	for i := range arms {
+		names[i] = arms[i].Name
+	}
+	return names
 }
 
 // under is the policy whose index and graph the method uses: a baseline's is the
@@ -156,19 +247,15 @@ func (m *Method) rankBaseline(ctx context.Context, collection *Collection, c *Co
 		var found []mapmatched.Candidate
 		switch m.Baseline {
 		case History:
-			found, err = search.text(ctx, strings.Join(search.queries[:t+1], "\n"), depth)
+			found, err = search.text(ctx, t, strings.Join(search.queries[:t+1], "\n"), depth)
 		case DecayedHistory:
 			found, err = search.decayed(ctx, t, depth)
 		case Rewritten:
-			if rewrite := c.Turns[t].Rewrite; rewrite != "" && rewrite != c.Turns[t].Query {
-				found, err = search.text(ctx, rewrite, depth)
-			} else {
-				found, err = search.turn(ctx, t, depth)
-			}
+			found, err = search.text(ctx, t, cmp.Or(c.Turns[t].Rewrite, c.Turns[t].Query), depth)
 		case LLM:
 			var rewrite string
 			if rewrite, err = m.Rewrite(ctx, search.queries[:t], c.Turns[t].Query); err == nil {
-				found, err = search.text(ctx, rewrite, depth)
+				found, err = search.text(ctx, t, rewrite, depth)
 			}
 		default:
 			found, err = search.turn(ctx, t, depth)
@@ -256,9 +343,13 @@ func (s *plainSearch) turn(ctx context.Context, t, limit int) ([]mapmatched.Cand
 	return s.provider.Candidates(ctx, mapmatched.Query{Text: s.queries[t], Vector: s.vectors[t], Turn: t}, limit)
 }
 
-// text searches another text.
-func (s *plainSearch) text(ctx context.Context, text string, limit int) ([]mapmatched.Candidate, error) {
-	return s.provider.Candidates(ctx, mapmatched.Query{Text: text}, limit)
+// text searches a text in place of a query. One that is the query itself is
+// searched by the vector that the query has.
+func (s *plainSearch) text(ctx context.Context, t int, text string, limit int) ([]mapmatched.Candidate, error) {
+	if text == s.queries[t] {
+		return s.turn(ctx, t, limit)
+	}
+	return s.provider.Candidates(ctx, mapmatched.Query{Text: text, Turn: t}, limit)
 }
 
 // decayed searches a turn with the earlier ones faded: a term counts for the

@@ -235,3 +235,97 @@ func TestAblations(t *testing.T) {
 		t.Errorf("%s ranks %v, pointwise %v", zero.Name, got, want)
 	}
 }
+
+// What a method embeds beside the queries is known beforehand, and is refused
+// before anything is measured.
+func TestEmbeds(t *testing.T) {
+	d := dataOf(t, menagerie(), Conversation{ID: "c", Turns: []Turn{{Query: "whale", Rewrite: "whale", Answer: "It is big.", Gold: golds("d1#0")}, {Query: "lion", Answer: "It roars."}}})
+	v := &Vectors{Turns: map[string][]float32{"c/1": {1, 0}, "c/2": {0, 1}}}
+	for i := range d.Corpus.Chunks {
+		if err := v.AddChunk(d.Corpus.Chunks[i].ID, []float32{float32(i), 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := func(change func(p *policy.Policy)) Method {
+		p := *plain(t)
+		p.Name, p.StatedDigest, p.Evidence = "changed", "", ""
+		change(&p)
+		return PolicyMethod(&p)
+	}
+	answer := with(func(p *policy.Policy) { p.Arms.Stage, p.Arms.Answer.Enabled = policy.StageActive, true })
+	feedback := with(func(p *policy.Policy) { p.Arms.Stage, p.Arms.Feedback.Enabled = policy.StageActive, true })
+	reply := with(func(p *policy.Policy) { p.Reply.Stage = policy.StageActive })
+	history := with(func(p *policy.Policy) { p.Arms.Stage, p.Arms.Answer.Enabled = policy.StageActive, false })
+	llm := Method{Name: LLM, Baseline: LLM, Model: "m", Rewrite: func(context.Context, []string, string) (string, error) { return "x", nil }}
+	rewritten := *d
+	rewritten.Conversations = []Conversation{{ID: "c", Turns: slices.Clone(d.Conversations[0].Turns)}}
+	rewritten.Conversations[0].Turns[1].Rewrite = "lion or whale"
+	for _, c := range []struct {
+		method Method
+		data   *Data
+		opts   WorldOptions
+		want   string // "" for none
+	}{
+		{baseline(t, Pointwise), d, WorldOptions{Arm: ArmHybrid}, ""},
+		{baseline(t, DecayedHistory), d, WorldOptions{Arm: ArmHybrid}, ""},
+		{baseline(t, MMR), d, WorldOptions{Arm: ArmDense}, ""},
+		{baseline(t, History), d, WorldOptions{Arm: ArmLexical}, ""},
+		{baseline(t, History), d, WorldOptions{Arm: ArmDense}, "the questions so far"},
+		{baseline(t, Rewritten), d, WorldOptions{Arm: ArmDense}, ""}, // the only one is the query itself
+		{baseline(t, Rewritten), &rewritten, WorldOptions{Arm: ArmDense}, "rewritten queries"},
+		{llm, d, WorldOptions{Arm: ArmHybrid}, "rewritten queries"},
+		{PolicyMethod(plain(t)), d, WorldOptions{Arm: ArmHybrid}, ""},
+		{history, d, WorldOptions{Arm: ArmHybrid}, ""},
+		{answer, d, WorldOptions{Arm: ArmHybrid}, "the replies (arms.answer)"},
+		{answer, d, WorldOptions{Arm: ArmHybrid, NoReplies: true}, ""},
+		{answer, d, WorldOptions{Arm: ArmLexical}, ""},
+		{feedback, d, WorldOptions{Arm: ArmDense}, "terms that are fed back (arms.feedback)"},
+		{reply, d, WorldOptions{Arm: ArmHybrid}, "the replies (reply)"},
+		{reply, d, WorldOptions{Arm: ArmHybrid, NoReplies: true}, ""},
+	} {
+		c.opts.Vectors = v
+		w := worldOf(t, c.data, &c.opts)
+		if got := c.method.Embeds(w); got != c.want {
+			t.Errorf("%s on the arm %s embeds %q, wanted %q", c.method.Name, c.opts.Arm, got, c.want)
+		}
+		_, err := Measure(t.Context(), w, []Method{c.method}, nil)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), "it embeds "+c.want)) {
+			t.Errorf("%s on the arm %s: %v", c.method.Name, c.opts.Arm, err)
+		}
+	}
+}
+
+func TestOwnSections(t *testing.T) {
+	d := dataOf(t, menagerie(), Conversation{ID: "c", Turns: []Turn{{Query: "whale", Gold: golds("d1#0")}}})
+	vectors, _ := embedAll(t, d, "")
+	for _, c := range []struct {
+		arm    Arm
+		change func(p *policy.Policy)
+		want   string
+	}{
+		{ArmHybrid, func(*policy.Policy) {}, "[]"},
+		{ArmHybrid, func(p *policy.Policy) { p.Fusion.Version, p.Fusion.K = policy.RRFV1, 10 }, "[fusion]"},
+		{ArmHybrid, func(p *policy.Policy) { p.Fusion.K = 10 }, "[]"}, // counts in rrf_v1 alone
+		{ArmHybrid, func(p *policy.Policy) {
+			p.Fusion.Arms = map[string]policy.FusionArm{policy.ArmDense: {Weight: 0.5}, policy.ArmLexical: {Weight: 0.5}}
+		}, "[fusion]"},
+		{ArmLexical, func(p *policy.Policy) { p.Fusion.Version = policy.RRFV1 }, "[]"}, // of one arm
+		{ArmLexical, func(p *policy.Policy) { p.Vectors.Provider = "test" }, "[fusion]"},
+		{ArmLexical, func(p *policy.Policy) { p.Lexical.K1 = 2 }, "[lexical]"},
+		{ArmDense, func(p *policy.Policy) { p.Lexical.K1 = 2 }, "[]"},
+		{ArmHybrid, func(p *policy.Policy) { p.Fusion.Version, p.Lexical.B = policy.RRFV1, 0 }, "[fusion lexical]"},
+	} {
+		p := *plain(t)
+		c.change(&p)
+		m := PolicyMethod(&p)
+		if got := fmt.Sprint(m.OwnSections(worldOf(t, d, &WorldOptions{Vectors: vectors, Arm: c.arm}))); got != c.want {
+			t.Errorf("arm %s: %s, wanted %s", c.arm, got, c.want)
+		}
+	}
+	for _, name := range Baselines() {
+		m := baseline(t, name)
+		if got := m.OwnSections(worldOf(t, d, &WorldOptions{Vectors: vectors, Arm: ArmHybrid})); len(got) > 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

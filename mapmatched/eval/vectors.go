@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/mapmatched/mmplug/graphbuild"
+	"github.com/mapmatched/mmplug/internal/kernel"
 	"github.com/mapmatched/mmplug/mapmatched"
 	"github.com/mapmatched/mmplug/policy"
 )
@@ -21,8 +23,9 @@ type Vectors struct {
 	// Turns has the vectors of queries by TurnID. A query that is not here is
 	// embedded.
 	Turns map[string][]float32
-	// Embedder embeds queries, and the texts of context arms; nil when Turns
-	// has every query and nothing else is embedded.
+	// Embedder embeds queries, and other texts that methods search by, see
+	// Method.Embeds; nil when Turns has every query and nothing else is
+	// embedded.
 	Embedder mapmatched.Embedder
 }
 
@@ -31,22 +34,30 @@ type Vectors struct {
 func TurnID(conversation string, turn int) string { return fmt.Sprintf("%s/%d", conversation, turn+1) }
 
 // AddChunk adds the vector of a chunk, scaled to unit length. Identity.Dimension
-// is filled in by the first.
+// is filled in by the first. A chunk that has a vector already is refused.
 func (v *Vectors) AddChunk(id string, vector []float32) error {
+	if v.Chunks == nil {
+		v.Chunks = map[string][]float32{}
+	}
+	return v.add(v.Chunks, "chunk", id, vector)
+}
+
+// add adds the vector of a chunk or turn.
+func (v *Vectors) add(to map[string][]float32, what, id string, vector []float32) error {
+	if to[id] != nil {
+		return fmt.Errorf("there are two vectors of %s %q: give one", what, id)
+	}
 	unit, err := unitLength(vector)
 	if err != nil {
-		return fmt.Errorf("the vector of chunk %q: %w", id, err)
+		return fmt.Errorf("the vector of %s %q: %w", what, id, err)
 	}
 	if v.Identity.Dimension == 0 {
 		v.Identity.Dimension = len(unit)
 	}
 	if len(unit) != v.Identity.Dimension {
-		return fmt.Errorf("the vector of chunk %q has %d components, others %d", id, len(unit), v.Identity.Dimension)
+		return fmt.Errorf("the vector of %s %q has %d components, others %d: give vectors of one model", what, id, len(unit), v.Identity.Dimension)
 	}
-	if v.Chunks == nil {
-		v.Chunks = map[string][]float32{}
-	}
-	v.Chunks[id] = unit
+	to[id] = unit
 	return nil
 }
 
@@ -63,18 +74,66 @@ func (v *Vectors) AddChunks(source graphbuild.VectorSource) error {
 }
 
 // AddTurns adds the vectors of queries from a file whose IDs are those of
-// TurnID.
+// TurnID. They have as many components as those of the chunks. A turn that has a
+// vector already is refused.
 func (v *Vectors) AddTurns(source graphbuild.VectorSource) error {
-	v.Turns = map[string][]float32{}
+	if v.Turns == nil {
+		v.Turns = map[string][]float32{}
+	}
 	row := make([]float32, source.Dimension())
 	for i := range source.Len() {
-		unit, err := unitLength(source.Row(i, row))
-		if err != nil {
-			return fmt.Errorf("the vector of turn %q: %w", source.ID(i), err)
+		if err := v.add(v.Turns, "turn", source.ID(i), source.Row(i, row)); err != nil {
+			return err
 		}
-		v.Turns[source.ID(i)] = unit
 	}
 	return nil
+}
+
+// EmbedOthers lets an embedder make the vectors of texts that Turns does not
+// have. It should be the model that made those which are there: it embeds one
+// query of the data that Turns has, and similarity is the cosine of the two
+// vectors, about 1 for the same model, and 1 when there is no such query. Another
+// number of components is an error. What is embedded is kept below dir, as Embed
+// keeps it, and the model is added to the identity of the vectors.
+func (v *Vectors) EmbedOthers(ctx context.Context, d *Data, e mapmatched.Embedder, identity policy.VectorIdentity, dir string) (similarity float64, err error) {
+	cached := newEmbedCache(e, identity, dir)
+	similarity, err = v.compare(ctx, d, cached)
+	if err != nil {
+		return 0, err
+	}
+	v.Embedder = cached
+	v.Identity.Model += ", other texts by " + identity.Provider + " " + identity.Model
+	if identity.Revision != "" {
+		v.Identity.Revision += ", " + identity.Revision
+	}
+	return similarity, nil
+}
+
+// compare embeds the first query that Turns has, and returns the cosine of its
+// two vectors.
+func (v *Vectors) compare(ctx context.Context, d *Data, e mapmatched.Embedder) (float64, error) {
+	for i := range d.Conversations {
+		c := &d.Conversations[i]
+		for t := range c.Turns {
+			own := v.Turns[TurnID(c.ID, t)]
+			if own == nil || strings.TrimSpace(c.Turns[t].Query) == "" {
+				continue
+			}
+			embedded, err := e.Embed(ctx, []string{c.Turns[t].Query})
+			if err != nil {
+				return 0, fmt.Errorf("cannot embed the query of turn %q: %w", TurnID(c.ID, t), err)
+			}
+			unit, err := unitLength(embedded[0])
+			if err != nil {
+				return 0, fmt.Errorf("the model's vector of turn %q: %w", TurnID(c.ID, t), err)
+			}
+			if len(unit) != len(own) {
+				return 0, fmt.Errorf("the model's vectors have %d components, those of the files %d: give the model that made them", len(unit), len(own))
+			}
+			return float64(kernel.Dot(unit, own)), nil
+		}
+	}
+	return 1, nil
 }
 
 // check reports a chunk, or a query that cannot be embedded, without a vector.

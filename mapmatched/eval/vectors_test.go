@@ -225,8 +225,7 @@ func TestVectorsFromFiles(t *testing.T) {
 	if got := ranked(t, w, baseline(t, DecayedHistory), 3); len(got[1]) != 3 {
 		t.Errorf("decayed history %v", got)
 	}
-	history := baseline(t, History)
-	if _, err := history.Rank(t.Context(), w, &d.Conversations[0], 3); err == nil || !strings.Contains(err.Error(), "embed") && !strings.Contains(err.Error(), "Embedder") {
+	if _, err := Measure(t.Context(), w, []Method{baseline(t, History)}, nil); err == nil || err.Error() != "method history: it embeds the questions so far, and there is no model to do so: give one, or leave the method out" {
 		t.Errorf("a text that is not in the file: %v", err)
 	}
 	v.Turns = map[string][]float32{"c/1/1": {1, 0}}
@@ -238,5 +237,106 @@ func TestVectorsFromFiles(t *testing.T) {
 	}
 	if err := v.AddChunk("x", []float32{1}); err == nil || !strings.Contains(err.Error(), "1 components, others 2") {
 		t.Errorf("another dimension: %v", err)
+	}
+}
+
+// Files of vectors are refused where a row would replace another or is of another
+// model.
+func TestVectorsThatClash(t *testing.T) {
+	var v Vectors
+	if err := v.AddChunks(matrix{[]string{"a", "b"}, [][]float32{{1, 0}, {0, 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{v.AddChunk("a", []float32{0, 1}), `there are two vectors of chunk "a"`},
+		{v.AddTurns(matrix{[]string{"c/1", "c/2", "c/1"}, [][]float32{{1, 0}, {0, 1}, {1, 1}}}), `there are two vectors of turn "c/1"`},
+		{v.AddTurns(matrix{[]string{"c/3"}, [][]float32{{1, 0, 0}}}), `turn "c/3" has 3 components, others 2`},
+		{v.AddTurns(matrix{[]string{"c/4"}, [][]float32{{0, 0}}}), "all zero"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("error %v, wanted %q", c.err, c.want)
+		}
+	}
+	if v.Chunks["a"][0] != 1 || v.Turns["c/1"][0] != 1 || len(v.Turns) != 2 {
+		t.Errorf("chunks %v, turns %v", v.Chunks, v.Turns)
+	}
+}
+
+// Vectors that are given in files do as those that the model makes, when it makes
+// the rest.
+func TestEmbedOthers(t *testing.T) {
+	d := synthetic(t, &SyntheticOptions{Documents: 5, Conversations: 4, Turns: 4})
+	all, _ := embedAll(t, d, "")
+	var ids []string
+	var texts []string
+	for _, c := range d.Conversations {
+		for i := range c.Turns {
+			ids, texts = append(ids, TurnID(c.ID, i)), append(texts, c.Turns[i].Query)
+		}
+	}
+	rows, err := hashing{24, &atomic.Int64{}}.Embed(t.Context(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &Vectors{Identity: policy.VectorIdentity{Provider: "file", Model: "v.npy", Revision: "r"}, Chunks: all.Chunks}
+	if err := v.AddTurns(matrix{ids, rows}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	similarity, err := v.EmbedOthers(t.Context(), d, hashing{24, &atomic.Int64{}}, hashIdentity, dir)
+	if err != nil || similarity < 0.999 {
+		t.Fatalf("similarity %v: %v", similarity, err)
+	}
+	if id := v.Identity; id.Model != "v.npy, other texts by test hashing" || id.Revision != "r, 1" || id.Dimension != 24 {
+		t.Errorf("identity %+v", id)
+	}
+	answering := *plain(t)
+	answering.Name, answering.StatedDigest, answering.Evidence = "answering", "", ""
+	answering.Arms.Stage, answering.Arms.Answer.Enabled, answering.Arms.Feedback.Enabled = policy.StageActive, true, true
+	answering.Arms.History.Enabled = false // faded as one text, or as vectors where there are some
+	for _, arm := range []Arm{ArmDense, ArmHybrid} {
+		for _, m := range []Method{baseline(t, Pointwise), baseline(t, History), PolicyMethod(&answering)} {
+			for i := range d.Conversations {
+				got, err := m.Rank(t.Context(), worldOf(t, d, &WorldOptions{Vectors: v, Arm: arm}), &d.Conversations[i], 5)
+				if err != nil {
+					t.Fatalf("%s: %v", arm, err)
+				}
+				want, err := m.Rank(t.Context(), worldOf(t, d, &WorldOptions{Vectors: all, Arm: arm}), &d.Conversations[i], 5)
+				if err != nil {
+					t.Fatalf("%s: %v", arm, err)
+				}
+				for k := range got {
+					if !slices.Equal(got[k].ChunkIDs, want[k].ChunkIDs) {
+						t.Fatalf("%s, %s, conversation %d, turn %d: %v, the model alone finds %v", arm, m.Name, i, k+1, got[k].ChunkIDs, want[k].ChunkIDs)
+					}
+				}
+			}
+		}
+	}
+	again := &atomic.Int64{}
+	next := &Vectors{Chunks: v.Chunks, Turns: v.Turns}
+	if _, err := next.EmbedOthers(t.Context(), d, hashing{24, again}, hashIdentity, dir); err != nil || again.Load() != 0 {
+		t.Errorf("the question is embedded again: %d texts, %v", again.Load(), err)
+	}
+	if _, err := next.EmbedOthers(t.Context(), d, hashing{8, again}, policy.VectorIdentity{Model: "small"}, ""); err == nil || !strings.Contains(err.Error(), "8 components, those of the files 24") {
+		t.Errorf("another dimension: %v", err)
+	}
+	fault := errors.New("no model")
+	failing := embedFunc(func([]string) ([][]float32, error) { return nil, fault })
+	if _, err := next.EmbedOthers(t.Context(), d, failing, hashIdentity, ""); !errors.Is(err, fault) {
+		t.Errorf("a model that fails: %v", err)
+	}
+	none := &Vectors{Chunks: v.Chunks}
+	if similarity, err := none.EmbedOthers(t.Context(), d, failing, hashIdentity, ""); err != nil || similarity != 1 {
+		t.Errorf("without a question to compare: %v, %v", similarity, err)
+	}
+	turned := embedFunc(func(texts []string) ([][]float32, error) {
+		return slices.Repeat([][]float32{append(make([]float32, 23), -1)}, len(texts)), nil
+	})
+	if similarity, err := next.EmbedOthers(t.Context(), d, turned, hashIdentity, ""); err != nil || similarity > 0.9 {
+		t.Errorf("another model has similarity %v: %v", similarity, err)
 	}
 }
