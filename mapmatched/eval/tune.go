@@ -121,7 +121,7 @@ func Tune(ctx context.Context, base *policy.Policy, sets []TuneSet, opts *TuneOp
 	if err != nil {
 		return nil, err
 	}
-	t.report.Base = PolicyReport{base.Name, base.Digest(), base.Frozen()}
+	t.report.Base = NamedPolicy{base.Name, base.Digest()}
 	if t.scored == 0 {
 		return t.unlabelled(ctx)
 	}
@@ -315,7 +315,7 @@ func (t *tuning) finish(p *policy.Policy) (*Tuned, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
-	t.report.Policy = PolicyReport{p.Name, p.Digest(), false}
+	t.report.Policy = NamedPolicy{p.Name, p.Digest()}
 	for i, tunable := range tunables() {
 		t.report.Parameters = append(t.report.Parameters, TunedParameter{Name: tunable.name, Step: tunable.step, Base: round(t.standard[i]), Tuned: round(tunable.get(p))})
 	}

@@ -16,8 +16,8 @@ const TuneSchema = "mmplug.tune/1"
 type TuneReport struct {
 	Schema      string            `json:"schema"` // TuneSchema
 	Tool        string            `json:"tool"`
-	Base        PolicyReport      `json:"base"`
-	Policy      PolicyReport      `json:"policy"`
+	Base        NamedPolicy       `json:"base"`
+	Policy      NamedPolicy       `json:"policy"`
 	Seed        uint64            `json:"seed"`
 	Folds       int               `json:"folds"`
 	Generations int               `json:"generations"` // most of a run
@@ -29,6 +29,12 @@ type TuneReport struct {
 	Sets        []*Report         `json:"sets,omitempty"` // with labels, one a set
 	Refused     []string          `json:"refused"`        // why the policy should not be used; empty when it may
 	Versions    map[string]string `json:"versions"`
+}
+
+// NamedPolicy is a policy by name and digest.
+type NamedPolicy struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
 }
 
 // TuneData is a set of conversations.
