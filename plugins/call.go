@@ -82,7 +82,11 @@ func (h *Host) do(ctx context.Context, op string, f func(ctx context.Context, co
 	if err != nil {
 		return h.fail(op, err)
 	}
-	err = f(ctx, p.conn)
+	return h.outcome(ctx, op, p, f(ctx, p.conn))
+}
+
+// outcome notes what came of a call to a process, and words its error.
+func (h *Host) outcome(ctx context.Context, op string, p *process, err error) error {
 	if err == nil {
 		h.succeeded()
 		return nil

@@ -84,10 +84,15 @@ func list(dir string) ([]Entry, error) {
 		e.Path = filepath.Join(dir, e.File)
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b Entry) int {
+	sortEntries(out)
+	return out, nil
+}
+
+// sortEntries orders plugins by name, kind and version.
+func sortEntries(entries []Entry) {
+	slices.SortFunc(entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), compareVersions(cmp.Or(a.Version, "0"), cmp.Or(b.Version, "0")), cmp.Compare(a.File, b.File))
 	})
-	return out, nil
 }
 
 // locate finds the file of a plugin by name or path and sets the plugin
@@ -136,6 +141,16 @@ func locate(nameOrPath string, o *Options) (Entry, error) {
 	if err != nil {
 		return Entry{}, fmt.Errorf("the plugin directory: %w", err)
 	}
+	lock, err := ReadLock(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Entry{}, err
+	}
+	for i, e := range entries {
+		if locked := lock.find(e.File); e.Version == "" && locked != nil {
+			entries[i].Version = locked.Version
+		}
+	}
+	sortEntries(entries)
 	return choose(entries, name, version, o.Kind, dir)
 }
 

@@ -7,7 +7,7 @@
 //
 //	func main() {
 //		plugins.Serve(plugins.Plugin{
-//			Name:     "lexical-overlap",
+//			Name:     "overlap",
 //			Version:  "1.0.0",
 //			Services: plugins.Services{Reranker: overlap{}},
 //		})
@@ -18,7 +18,7 @@
 //
 // # Running one
 //
-//	host, err := plugins.Open(ctx, "lexical-overlap", &plugins.Options{Dir: "plugins.d", Kind: plugins.KindReranker})
+//	host, err := plugins.Open(ctx, "overlap", &plugins.Options{Dir: "plugins.d", Kind: plugins.KindReranker})
 //	defer host.Close()
 //	reranker, err := host.Reranker()
 //

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -219,44 +220,107 @@ func (g *graph) Neighborhood(ctx context.Context, chunkID string, radius float64
 // listedGraph is a graph that lists its edges.
 type listedGraph struct{ *graph }
 
-// Edges implements mapmatched.EdgeLister.
+// Edges implements mapmatched.EdgeLister. Each message of the stream is a call
+// of its own to MaxInFlight and CallTimeout, so that the plugin can be asked for
+// other things, and for as long as it takes, between two edges.
 func (g listedGraph) Edges(ctx context.Context) iter.Seq2[mapmatched.Edge, error] {
 	return func(yield func(mapmatched.Edge, error) bool) {
-		stopped := false
-		err := g.host.do(ctx, "edges", func(ctx context.Context, conn grpc.ClientConnInterface) error {
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel() // ends the stream when the reader stops early
-			stream, err := wire.NewGraphClient(conn).Edges(ctx, &wire.EdgesRequest{})
+		s := &edgeStream{host: g.host, ctx: ctx}
+		defer s.close()
+		for {
+			edges, err := s.next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
 			if err != nil {
-				return err
+				yield(mapmatched.Edge{}, err)
+				return
 			}
-			for {
-				r, err := stream.Recv()
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-				for _, w := range r.GetEdges() {
-					e := fromEdge(w)
-					if e.From == "" || e.To == "" {
-						return answerError{fmt.Errorf("edge %q–%q: %w", e.From, e.To, mapmatched.ErrEmptyChunkID)}
-					}
-					if !(e.Weight >= 0) || math.IsInf(e.Weight, 0) {
-						return answerError{fmt.Errorf("edge %q–%q has the weight %v: %w", e.From, e.To, e.Weight, mapmatched.ErrNonFinite)}
-					}
-					if !yield(e, nil) {
-						stopped = true
-						return nil
-					}
+			for _, e := range edges {
+				if !yield(e, nil) {
+					return
 				}
 			}
-		})
-		if err != nil && !stopped {
-			yield(mapmatched.Edge{}, err)
 		}
 	}
+}
+
+// edgeStream is a call of Edges under way.
+type edgeStream struct {
+	host   *Host
+	ctx    context.Context // of the reader
+	from   *process        // nil before the first message
+	stream grpc.ServerStreamingClient[wire.EdgesResponse]
+	cancel context.CancelCauseFunc // ends the stream, nil before it is there
+}
+
+// close ends the stream, also when the reader stops early.
+func (s *edgeStream) close() {
+	if s.cancel != nil {
+		s.cancel(nil)
+	}
+}
+
+// next returns the edges of the next message, or io.EOF as it is.
+func (s *edgeStream) next() ([]mapmatched.Edge, error) {
+	const op = "edges"
+	h := s.host
+	if err := h.enter(s.ctx); err != nil {
+		return nil, h.fail(op, err)
+	}
+	defer func() { <-h.slots }()
+	if s.from == nil {
+		p, err := h.running(s.ctx)
+		if err != nil {
+			return nil, h.fail(op, err)
+		}
+		s.from = p
+	}
+	edges, err := s.receive()
+	if errors.Is(err, io.EOF) {
+		h.succeeded()
+		return nil, io.EOF
+	}
+	return edges, h.outcome(s.ctx, op, s.from, err)
+}
+
+// receive reads a message within the time of a call, and opens the stream
+// before the first one.
+func (s *edgeStream) receive() (_ []mapmatched.Edge, err error) {
+	var ctx context.Context
+	if s.stream == nil {
+		ctx, s.cancel = context.WithCancelCause(s.ctx)
+	} else {
+		ctx = s.stream.Context()
+	}
+	if limit := s.host.opts.CallTimeout; limit > 0 {
+		defer time.AfterFunc(limit, func() { s.cancel(timeoutError{limit}) }).Stop()
+	}
+	if s.stream == nil {
+		if s.stream, err = wire.NewGraphClient(s.from.conn).Edges(ctx, &wire.EdgesRequest{}); err != nil {
+			return nil, err
+		}
+	}
+	r, err := s.stream.Recv()
+	var timeout timeoutError
+	switch {
+	case err != nil && errors.As(context.Cause(ctx), &timeout):
+		return nil, timeout
+	case err != nil:
+		return nil, err
+	}
+	out := make([]mapmatched.Edge, len(r.GetEdges()))
+	for i, w := range r.GetEdges() {
+		e := fromEdge(w)
+		if e.From == "" || e.To == "" {
+			return nil, answerError{fmt.Errorf("edge %q–%q: %w", e.From, e.To, mapmatched.ErrEmptyChunkID)}
+		}
+		if !(e.Weight >= 0) || math.IsInf(e.Weight, 0) {
+			return nil, answerError{fmt.Errorf("edge %q–%q has the weight %v: %w", e.From, e.To, e.Weight, mapmatched.ErrNonFinite)}
+		}
+		out[i] = e
+	}
+	return out, nil
 }
 
 // loadGraph hands over a graph of the conformance suite.

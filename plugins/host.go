@@ -35,8 +35,10 @@ type Options struct {
 	// meant for development. One that is listed still has to match.
 	AllowUnlocked bool
 	// Pins are SHA-256 digests in hexadecimal by plugin name, as a policy has
-	// them. A plugin that is named there must have that digest, whatever
-	// plugins.lock says.
+	// them. When there are any, only a file with one of these digests is
+	// started, and one that is named there, by its file or by itself, must have
+	// the digest of that name, whatever plugins.lock says. Pins of the context
+	// ([WithPins]) count as well.
 	Pins map[string]string
 
 	// Env names the variables of the environment that the plugin gets. None
@@ -45,7 +47,10 @@ type Options struct {
 	// TempDir is where the run directory is made, short enough for a socket;
 	// "" is os.TempDir().
 	TempDir string
-	// Logger gets the plugin's log, with the attribute plugin; nil is
+	// Logger gets the plugin's log: with the attribute plugin, and with the
+	// plugin's own attributes in the group attrs. What a plugin writes is passed
+	// on as it is: a handler for a terminal has to escape it, as
+	// slog.TextHandler does. nil is the logger of the context ([WithLogger]), or
 	// slog.Default().
 	Logger *slog.Logger
 
@@ -103,11 +108,7 @@ func (o *Options) Validate() error {
 			fault("Env has %s, which the host sets itself", name)
 		}
 	}
-	for name, sum := range o.Pins {
-		if !isSHA256(sum) {
-			fault("Pins has %q for %s, not 64 hexadecimal digits", sum, name)
-		}
-	}
+	faults = append(faults, validatePins(o.Pins)...)
 	for _, d := range []struct {
 		name  string
 		value time.Duration
@@ -127,8 +128,9 @@ type Host struct {
 	name    string // for errors and the log
 	opts    Options
 	start   func(ctx context.Context) (*process, error)
-	inspect bool          // without a configuration, do not configure
-	slots   chan struct{} // one for each call on its way
+	accept  func(Info) error // looks at what a new process says of itself; nil accepts all
+	inspect bool             // without a configuration, do not configure
+	slots   chan struct{}    // one for each call on its way
 
 	ctx    context.Context // done when the host is closed
 	cancel context.CancelFunc
@@ -187,33 +189,44 @@ func open(ctx context.Context, nameOrPath string, opts *Options, inspect bool) (
 	if err := opts.Validate(); err != nil {
 		return nil, failAs(mapmatched.KindInvalid, op, shown, err)
 	}
+	pins := pinsOf(ctx)
+	for _, list := range pins {
+		if faults := validatePins(list); faults != nil {
+			return nil, failAs(mapmatched.KindInvalid, op, shown, errors.Join(faults...))
+		}
+	}
 	o := opts.withDefaults()
+	if log, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok && (opts == nil || opts.Logger == nil) {
+		o.Logger = log
+	}
+	if len(o.Pins) > 0 {
+		pins = append(pins[:len(pins):len(pins)], o.Pins)
+	}
 	file, err := locate(nameOrPath, &o)
 	if err != nil {
 		return nil, fail(op, shown, err)
 	}
 	h := newHost(file.Name, o)
 	h.inspect = inspect
+	var sum string // of the file, as of the last start; only known where there are pins
 	h.start = func(ctx context.Context) (*process, error) {
 		if !inspect {
-			if err := file.trusted(o.Pins, o.AllowUnlocked); err != nil {
+			var err error
+			if sum, err = file.trusted(pins, o.AllowUnlocked); err != nil {
 				return nil, err
 			}
 		}
 		return startBinary(ctx, file.Path, h)
 	}
+	if !inspect {
+		// The file may go by another name than the plugin itself.
+		h.accept = func(info Info) error { return checkPins(pins, file.Path, sum, info.Name) }
+	}
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}
-	if !inspect {
-		// The file may go by another name than the plugin itself.
-		file.Name = h.Info().Name
-		if err := file.pinned(o.Pins); err != nil {
-			return nil, errors.Join(fail(op, h.name, err), h.Close())
-		}
-	}
 	if file.Kind != "" && !h.Info().Serves(file.Kind) {
-		err := fmt.Errorf("the file is named as a %s, but the plugin serves %s: rename %s", file.Kind, join(h.Info().Kinds), file.Path)
+		err := fmt.Errorf("the file is named as %s, but the plugin serves %s: rename %s", article(file.Kind), join(h.Info().Kinds), file.Path)
 		return nil, errors.Join(failAs(mapmatched.KindInvalid, op, h.name, err), h.Close())
 	}
 	return h, nil
@@ -250,9 +263,13 @@ func (h *Host) launch(ctx context.Context) (*process, error) {
 		h.starts++
 		h.mu.Unlock()
 		if err = h.introduce(ctx, p); err != nil {
+			quote := p.pid != 0 && mapmatched.KindOf(err) != mapmatched.KindInvalid && !errors.Is(err, ErrChecksum)
+			if quote {
+				h.lost(p) // one that crashes has the time to end by itself
+			}
 			p.stop(0)
-			if text := p.ended(); p.pid != 0 && text != "" && mapmatched.KindOf(err) != mapmatched.KindInvalid {
-				err = fmt.Errorf("%w; the plugin %s", err, text)
+			if quote {
+				err = fmt.Errorf("%w; the plugin %s", err, p.ended())
 			}
 		}
 	}
@@ -261,7 +278,7 @@ func (h *Host) launch(ctx context.Context) (*process, error) {
 		return p, nil
 	case outer.Err() != nil && !errors.Is(err, outer.Err()):
 		return nil, fmt.Errorf("the start was given up: %w: %w", outer.Err(), err)
-	case outer.Err() == nil && ctx.Err() != nil && h.ctx.Err() == nil:
+	case outer.Err() == nil && ctx.Err() != nil && h.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 		return nil, failAs(mapmatched.KindDeadline, "open", h.name, fmt.Errorf("it was not ready after %v: %w; raise StartTimeout if it needs longer", h.opts.StartTimeout, err))
 	}
 	return nil, err
@@ -272,6 +289,11 @@ func (h *Host) introduce(ctx context.Context, p *process) error {
 	info, err := askInfo(ctx, p.conn)
 	if err != nil {
 		return err
+	}
+	if h.accept != nil {
+		if err := h.accept(info); err != nil {
+			return err
+		}
 	}
 	config := h.opts.Config
 	switch {

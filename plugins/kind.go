@@ -62,17 +62,40 @@ func (i Info) Serves(k Kind) bool { return slices.Contains(i.Kinds, k) }
 // Can reports whether the plugin has a capability.
 func (i Info) Can(c Capability) bool { return slices.Contains(i.Capabilities, c) }
 
-// check reports what is wrong with what a plugin says of itself.
+// The most that a plugin may say of itself.
+const (
+	maxDescription = 1 << 10 // bytes
+	maxKinds       = 64      // and as many capabilities: those of later versions are not known here
+	maxSchema      = 1 << 20 // bytes
+)
+
+// check reports what is wrong with what a plugin says of itself, in one line.
 func (i Info) check() error {
 	switch {
 	case !validName(i.Name):
-		return fmt.Errorf("info: the name %q is not made of a-z, 0-9 and single '-'", i.Name)
+		return fmt.Errorf("info: the name %q is not made of a-z, 0-9 and single '-'", cut(i.Name, maxQuoted))
 	case checkVersion(i.Version) != nil:
 		return fmt.Errorf("info: %w", checkVersion(i.Version))
-	case strings.ContainsAny(i.Description, "\r\n"):
-		return fmt.Errorf("info: the description %q is not one line", i.Description)
+	case strings.ContainsFunc(i.Description, isBreak):
+		return fmt.Errorf("info: the description %q is not one line", cut(i.Description, maxQuoted))
+	case len(i.Description) > maxDescription:
+		return fmt.Errorf("info: the description has %d bytes, more than %d", len(i.Description), maxDescription)
 	case len(i.Kinds) == 0:
 		return fmt.Errorf("info: it names no kind; it has to serve one of %s", join(Kinds()))
+	case len(i.Kinds) > maxKinds || len(i.Capabilities) > maxKinds:
+		return fmt.Errorf("info: it names %d kinds and %d capabilities, more than %d", len(i.Kinds), len(i.Capabilities), maxKinds)
+	case len(i.Schema) > maxSchema:
+		return fmt.Errorf("info: the schema of the configuration has %d bytes, more than %d", len(i.Schema), maxSchema)
+	}
+	for _, k := range i.Kinds {
+		if !validName(string(k)) {
+			return fmt.Errorf("info: the kind %q is not one of %s", cut(string(k), maxQuoted), join(Kinds()))
+		}
+	}
+	for _, c := range i.Capabilities {
+		if !validName(strings.ReplaceAll(string(c), "_", "-")) {
+			return fmt.Errorf("info: the capability %q is not made of a-z, 0-9 and single '_'", cut(string(c), maxQuoted))
+		}
 	}
 	if len(i.Schema) > 0 {
 		if _, err := parseSchema(i.Schema); err != nil {

@@ -151,10 +151,11 @@ func ReadLock(dir string) (Lock, error) {
 }
 
 // trusted compares a plugin's file with plugins.lock and with what is pinned.
-func (e Entry) trusted(pins map[string]string, allowUnlocked bool) error {
+// It returns the digest of the file where it had to know it.
+func (e Entry) trusted(pins []map[string]string, allowUnlocked bool) (sum string, err error) {
 	lock, err := ReadLock(filepath.Dir(e.Path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return "", err
 	}
 	locked := lock.find(e.File)
 	if locked == nil && !allowUnlocked {
@@ -162,35 +163,22 @@ func (e Entry) trusted(pins map[string]string, allowUnlocked bool) error {
 		if err != nil {
 			why = "is not there"
 		}
-		return fmt.Errorf("%w: %s %s: lock it (mmplug plugin lock), or allow it in so many words while you develop it",
+		return "", fmt.Errorf("%w: %s %s: lock it (mmplug plugin lock), or allow it in so many words while you develop it",
 			ErrUnlocked, filepath.Join(filepath.Dir(e.Path), LockFile), why)
 	}
 	if locked != nil && locked.Protocol != protocolVersion {
-		return fmt.Errorf("%w: %s lists %s with protocol %d, this host speaks %d: upgrade the older one and lock again", ErrProtocol, LockFile, e.File, locked.Protocol, protocolVersion)
+		return "", fmt.Errorf("%w: %s lists %s with protocol %d, this host speaks %d: upgrade the older one and lock again", ErrProtocol, LockFile, e.File, locked.Protocol, protocolVersion)
 	}
-	if locked != nil {
-		if err := e.hasSHA256(locked.SHA256, LockFile); err != nil {
-			return err
-		}
+	if locked == nil && len(pins) == 0 {
+		return "", nil
 	}
-	return e.pinned(pins)
-}
-
-// pinned compares a plugin's file with what is pinned under its name.
-func (e Entry) pinned(pins map[string]string) error {
-	if pin, ok := pins[e.Name]; ok {
-		return e.hasSHA256(pin, "pinned, as by a policy")
+	if sum, err = fileSHA256(e.Path); err != nil {
+		return "", err
 	}
-	return nil
-}
-
-// hasSHA256 expects a digest of a plugin's file.
-func (e Entry) hasSHA256(want, by string) error {
-	got, err := fileSHA256(e.Path)
-	if err == nil && !strings.EqualFold(got, want) {
-		err = fmt.Errorf("%w: %s: wanted %s (%s), got %s", ErrChecksum, e.Path, strings.ToLower(want), by, got)
+	if locked != nil && sum != locked.SHA256 {
+		return "", fmt.Errorf("%w: %s: wanted %s (%s), got %s", ErrChecksum, e.Path, locked.SHA256, LockFile, sum)
 	}
-	return err
+	return sum, checkPins(pins, e.Path, sum, e.Name)
 }
 
 func fileSHA256(path string) (string, error) {
@@ -260,6 +248,9 @@ func lockEntry(ctx context.Context, e Entry, opts *Options) (LockEntry, error) {
 	if err != nil {
 		return LockEntry{}, err
 	}
+	if e.Name != info.Name {
+		return LockEntry{}, failAs(mapmatched.KindInvalid, "lock", e.Name, fmt.Errorf("%s calls itself %s: rename the file to %s%s-%s", e.Path, info.Name, filePrefix, e.Kind, info.Name))
+	}
 	if e.Version != "" && e.Version != info.Version {
 		return LockEntry{}, fmt.Errorf("%s says that it is version %s: rename the file", e.Path, info.Version)
 	}
@@ -311,7 +302,7 @@ func Verify(dir string) ([]mapmatched.Finding, error) {
 	var findings []mapmatched.Finding
 	for _, e := range entries {
 		finding := mapmatched.Finding{Check: e.File, Status: mapmatched.StatusOK}
-		err := e.trusted(nil, false)
+		_, err := e.trusted(nil, false)
 		if err == nil {
 			err = checkExecutable(e.Path)
 		}

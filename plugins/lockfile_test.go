@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -276,41 +274,5 @@ func TestEmbedBatch(t *testing.T) {
 		if got := embedBatch(c.texts); got != c.want {
 			t.Errorf("%d texts: %d in the first call, want %d", len(c.texts), got, c.want)
 		}
-	}
-}
-
-func TestSweep(t *testing.T) {
-	dir := t.TempDir()
-	held, err := newRunDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.remove()
-	left := filepath.Join(dir, runPrefix+"abcdef")
-	for _, path := range []string{left, filepath.Join(dir, runPrefix+"abc"), filepath.Join(dir, "other")} {
-		if err := os.Mkdir(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(path, runLock), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	young := filepath.Join(dir, runPrefix+"young1") // its host has not locked it yet
-	if err := os.Mkdir(young, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	sweep(dir)
-	var names []string
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	want := []string{filepath.Base(held.path), runPrefix + "abc", runPrefix + "young1", "other"}
-	slices.Sort(want)
-	if fmt.Sprint(names) != fmt.Sprint(want) {
-		t.Errorf("left are %q, want %q", names, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,10 @@ func readLines(r io.Reader, line func([]byte)) {
 	}
 }
 
+// logGroup is the group of a plugin's own attributes, so that none of them
+// passes for one of the host's.
+const logGroup = "attrs"
+
 // parseLog turns a line of a plugin's stderr into a record. A line that is no
 // log line becomes a record of level debug with the line as its text.
 func parseLog(line []byte) slog.Record {
@@ -42,20 +47,64 @@ func parseLog(line []byte) slog.Record {
 		d := json.NewDecoder(bytes.NewReader(line))
 		d.UseNumber()
 		var members map[string]any
-		if d.Decode(&members) == nil {
-			levelText, _ := members[logLevelKey].(string)
-			text, isText := members[logTextKey].(string)
-			if level, ok := parseLevel(levelText); ok && isText {
-				r := slog.NewRecord(time.Now(), level, text, 0)
-				delete(members, logLevelKey)
-				delete(members, logTextKey)
-				delete(members, logTimeKey)
-				r.AddAttrs(attrs(members)...)
-				return r
+		if d.Decode(&members) != nil && len(line) >= maxLogLine-1 {
+			members = parseCut(line)
+		}
+		levelText, _ := members[logLevelKey].(string)
+		text, isText := members[logTextKey].(string)
+		if level, ok := parseLevel(levelText); ok && isText {
+			r := slog.NewRecord(time.Now(), level, text, 0)
+			delete(members, logLevelKey)
+			delete(members, logTextKey)
+			delete(members, logTimeKey)
+			if len(members) > 0 {
+				r.AddAttrs(slog.Attr{Key: logGroup, Value: slog.GroupValue(attrs(members)...)})
 			}
+			return r
 		}
 	}
 	return slog.NewRecord(time.Now(), slog.LevelDebug, toText(string(line)), 0)
+}
+
+// parseCut reads the members of a JSON object that was cut off, without
+// objects and arrays. A text that is cut gets an ellipsis.
+func parseCut(line []byte) map[string]any {
+	members := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	if _, err := d.Token(); err != nil {
+		return members
+	}
+	for {
+		key, err := d.Token()
+		name, ok := key.(string)
+		if err != nil || !ok {
+			return members
+		}
+		at := d.InputOffset()
+		var value any
+		if err := d.Decode(&value); err == nil {
+			switch value.(type) {
+			case map[string]any, []any:
+			default:
+				members[name] = value
+			}
+			continue
+		}
+		rest := bytes.TrimLeft(line[at:], ": \t")
+		for range len(`\ud83d\ude00`) { // what is cut in the middle of an escape
+			var text string
+			if json.Unmarshal(append(rest[:len(rest):len(rest)], '"'), &text) == nil {
+				members[name] = text + " …"
+				break
+			}
+			if len(rest) == 0 {
+				break
+			}
+			rest = rest[:len(rest)-1]
+		}
+		return members
+	}
 }
 
 // attrs makes attributes of the members of a JSON object, in the order of
@@ -151,18 +200,19 @@ const (
 	tailLine  = 300 // bytes kept of a line
 )
 
+// crashBegins matches the first line of what Go or Python writes of a crash.
+var crashBegins = regexp.MustCompile(`^(panic: |fatal error: |unexpected fault address |Fatal Python error: |SIG[A-Z]+: |\[signal )`)
+
 // add remembers a line.
-func (t *tail) add(line []byte) {
-	text := strings.TrimSpace(cut(toText(string(line)), tailLine))
+func (t *tail) add(line string) {
+	text := cut(strings.TrimSpace(oneLine(line)), tailLine)
 	if text == "" {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if starts := strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: "); starts || len(t.crash) > 0 && len(t.crash) < tailLines {
-		if len(t.crash) < tailLines {
-			t.crash = append(t.crash, text)
-		}
+	if len(t.crash) < tailLines && (len(t.crash) > 0 || crashBegins.MatchString(text)) {
+		t.crash = append(t.crash, text)
 	}
 	if len(t.last) == tailLines {
 		t.last = t.last[1:]

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/slogtest"
@@ -55,13 +56,13 @@ func TestLogTravels(t *testing.T) {
 	}}))}
 	readLines(&lines, func(line []byte) { host.record(parseLog(line)) })
 	want := []string{
-		`level=WARN msg="slow answer" shard=7 store.big=9223372036854775807 store.ok=true store.ratio=0.5 store.took=3s`,
-		`level=ERROR msg=failed error="no route" level=mine msg=mine nan=NaN`,
+		`level=WARN msg="slow answer" attrs.shard=7 attrs.store.big=9223372036854775807 attrs.store.ok=true attrs.store.ratio=0.5 attrs.store.took=3s`,
+		`level=ERROR msg=failed attrs.error="no route" attrs.level=mine attrs.msg=mine attrs.nan=NaN`,
 		`level=DEBUG-4 msg=trace`,
 		`level=INFO+2 msg=between`,
 		`level=DEBUG msg="a plain line"`,
 		`level=DEBUG msg="{\"@message\": 5, \"@level\": [\"x\"]}"`,
-		`level=INFO msg="from Python" n=1`,
+		`level=INFO msg="from Python" attrs.n=1`,
 	}
 	if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
@@ -80,14 +81,14 @@ func TestReadLines(t *testing.T) {
 func TestTail(t *testing.T) {
 	var a tail
 	for i := range 20 {
-		a.add(fmt.Appendf(nil, "line %d", i))
+		a.add(fmt.Sprintf("line %d", i))
 	}
 	if got := a.text(); got != "line 15 | line 16 | line 17 | line 18 | line 19" {
 		t.Errorf("tail %q", got)
 	}
-	a.add([]byte("panic: boom"))
+	a.add("panic: boom")
 	for i := range 20 {
-		a.add(fmt.Appendf(nil, "frame %d", i))
+		a.add(fmt.Sprintf("frame %d", i))
 	}
 	if got := a.text(); got != "panic: boom | frame 0 | frame 1 | frame 2 | frame 3" {
 		t.Errorf("tail %q", got)
@@ -113,4 +114,65 @@ func FuzzParseLog(f *testing.F) {
 			t.Errorf("%q: %v", line, err)
 		}
 	})
+}
+
+// TestCutLine keeps the level of a record that is too long, and what fits of
+// its text.
+func TestCutLine(t *testing.T) {
+	long := strings.Repeat("y", 2*maxLogLine)
+	for _, c := range []struct{ line, begins, ends string }{
+		{`{"@level":"error","@message":"` + long + `"}`, "yyy", "yyy …"},
+		{`{"@level":"error","n":1,"@message":"a\n` + strings.Repeat(`\ud83d\ude00`, maxLogLine/6) + `"}`, "a\n😀", "😀 …"},
+		{`{"@level":"error","@message":"short","rows":["` + long + `"]}`, "short", "short"},
+	} {
+		var got slog.Record
+		readLines(strings.NewReader(c.line+"\n"), func(line []byte) { got = parseLog(line) })
+		if got.Level != slog.LevelError || !strings.HasPrefix(got.Message, c.begins) || !strings.HasSuffix(got.Message, c.ends) {
+			t.Errorf("%.60s: level %v, text %.10q to %q", c.line, got.Level, got.Message, got.Message[max(0, len(got.Message)-20):])
+		}
+	}
+	var got slog.Record
+	readLines(strings.NewReader(`{"rows":"`+long+`","@level":"error"}`), func(line []byte) { got = parseLog(line) })
+	if got.Level != slog.LevelDebug || !strings.HasPrefix(got.Message, `{"rows":"yyy`) {
+		t.Errorf("level %v of %.20q: what has no level before the cut is a plain line", got.Level, got.Message)
+	}
+}
+
+// TestOwnAttributes: none of a plugin's attributes passes for the host's.
+func TestOwnAttributes(t *testing.T) {
+	var out bytes.Buffer
+	log := hostLog{slog.New(slog.NewJSONHandler(&out, nil)).With("plugin", "everything")}
+	log.record(parseLog([]byte(`{"@level":"error","@message":"m","plugin":"innocent","level":"INFO","msg":"nothing","time":"never"}`)))
+	for _, key := range []string{"plugin", "level", "msg", "time"} {
+		before, _, _ := strings.Cut(out.String(), `"attrs":{`)
+		if n := strings.Count(before, `"`+key+`":`); n != 1 {
+			t.Errorf("%s is there %d times: %s", key, n, out.String())
+		}
+	}
+	if !strings.Contains(out.String(), `"plugin":"everything"`) || !strings.Contains(out.String(), `"attrs":{"level":"INFO","msg":"nothing","plugin":"innocent","time":"never"}`) {
+		t.Errorf("the log has %s", out.String())
+	}
+}
+
+// TestTailOfCrash begins where a program says what happened, and stays in one
+// line.
+func TestTailOfCrash(t *testing.T) {
+	for _, c := range []struct {
+		lines []string
+		want  string
+	}{
+		{append([]string{"loading", "SIGSEGV: segmentation violation", "PC=0x4a1b2c m=0 sigcode=0", "", "goroutine 1 [running]:", "main.main()", "\t/main.go:3"}, slices.Repeat([]string{"rax    0x0"}, 20)...),
+			"SIGSEGV: segmentation violation | PC=0x4a1b2c m=0 sigcode=0 | goroutine 1 [running]: | main.main() | /main.go:3"},
+		{append([]string{"[signal SIGBUS: bus error]"}, slices.Repeat([]string{"r8 0x0"}, 9)...), "[signal SIGBUS: bus error] | r8 0x0 | r8 0x0 | r8 0x0 | r8 0x0"},
+		{[]string{"SIGN of life", "two\nlines\u2028and\vmore"}, "SIGN of life | two | lines | and | more"},
+		{[]string{strings.Repeat("x", 1000)}, strings.Repeat("x", tailLine) + " …"},
+	} {
+		var a tail
+		for _, line := range c.lines {
+			a.add(line)
+		}
+		if got := a.text(); got != c.want {
+			t.Errorf("tail %q, want %q", got, c.want)
+		}
+	}
 }

@@ -33,7 +33,7 @@ func startBinary(ctx context.Context, path string, h *Host) (*process, error) {
 	if err := checkExecutable(path); err != nil {
 		return nil, err
 	}
-	dir, err := newRunDir(h.opts.TempDir)
+	dir, err := newRunDir(h.opts.TempDir, h.opts.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -72,15 +72,16 @@ func startBinary(ctx context.Context, path string, h *Host) (*process, error) {
 		stopProgram(client, program, grace)
 		dir.remove()
 	}
-	defer context.AfterFunc(ctx, func() { _ = program.Kill(ctx) })() // a start that takes too long
+	defer context.AfterFunc(ctx, program.kill)() // a start that takes too long
 	conn, address, err := connect(client)
 	if err != nil {
 		if program.pid() == 0 {
 			dir.remove()
 			return nil, cannotStart(path, err)
 		}
+		ctxErr := ctx.Err()
 		stop(0)
-		if ctxErr := ctx.Err(); ctxErr != nil {
+		if ctxErr != nil {
 			return nil, fmt.Errorf("%w: %w", program.explain(err), ctxErr)
 		}
 		return nil, program.explain(err)
@@ -126,13 +127,13 @@ func connect(client *plugin.Client) (*grpc.ClientConn, string, error) {
 }
 
 // stopProgram asks a plugin to end and kills it after the grace, or at once
-// without one. It returns when it is gone: go-plugin waits for an answer for
-// as long as the process lives.
+// without one. It returns when it is gone: go-plugin waits for as long as the
+// process lives, and its own attempt to kill it has no effect.
 func stopProgram(client *plugin.Client, program *programRunner, grace time.Duration) {
 	if grace <= 0 {
-		_ = program.Kill(context.Background()) // never fails
+		program.kill()
 	}
-	timer := time.AfterFunc(grace, func() { _ = program.Kill(context.Background()) })
+	timer := time.AfterFunc(grace, program.kill)
 	defer timer.Stop()
 	client.Kill()
 	<-program.done

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/mapmatched/mmplug/mapmatched"
+	"github.com/mapmatched/mmplug/mapmatched/registry"
 	"github.com/mapmatched/mmplug/plugins"
 )
 
@@ -90,6 +92,8 @@ func TestStartFailures(t *testing.T) {
 	}{
 		{"prints before the handshake", "mmplug-reranker-garbage", nil, []string{`printed "Loading model weights..." before the handshake`}, mapmatched.KindUnavailable},
 		{"ends at once", "mmplug-reranker-dies", nil, []string{"ended with exit status 7", "before the handshake", "stderr: cannot open the index: it is locked"}, mapmatched.KindUnavailable},
+		{"closes its standard output", "mmplug-reranker-closed", nil, []string{"it closed its standard output before the handshake"}, mapmatched.KindUnavailable},
+		{"does not say what it is", "mmplug-reranker-mute", nil, []string{"info: unknown service", "the plugin was killed by the host"}, mapmatched.KindUnavailable},
 		{"newer protocol", "mmplug-reranker-newer", nil, []string{"plugin speaks version 2 and later", "host 1 to 1", "upgrade the host"}, mapmatched.KindInvalid},
 		{"older protocol", "mmplug-reranker-older", nil, []string{"plugin speaks versions up to 0", "host 1", "upgrade the plugin"}, mapmatched.KindInvalid},
 		{"wrong cookie", "mmplug-reranker-foreign", nil, []string{"plugin of another program", "stderr: This binary is a plugin"}, mapmatched.KindUnavailable},
@@ -128,6 +132,9 @@ func TestStartFailures(t *testing.T) {
 			for _, want := range c.want {
 				if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 					t.Errorf("error %q, want one line with %q", err, want)
+				}
+				if strings.Contains(err.Error(), "signal: killed") || strings.Contains(err.Error(), "StartTimeout") {
+					t.Errorf("error %q: the host killed it, and time is not what it lacked", err)
 				}
 			}
 			if left, _ := os.ReadDir(temp); len(left) > 0 {
@@ -275,6 +282,71 @@ func TestCloseFrozen(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("Close does not return")
+	}
+}
+
+// TestCloseTimeout lets a plugin take its time to end.
+func TestCloseTimeout(t *testing.T) {
+	var log lockedBuffer
+	host := start(t, "mmplug-reranker-everything-slowend", plugins.Options{CloseTimeout: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := host.Close(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(log.String(), "everything is written") {
+		t.Errorf("the plugin was killed while it ended; the log has %q", log.String())
+	}
+}
+
+// TestInheritedFiles: what the host has been left open by whoever started it
+// does not reach a plugin.
+func TestInheritedFiles(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIP: the plugin lists its files in /proc; run this test on Linux")
+	}
+	fds := make([]int, 2)
+	if err := syscall.Pipe(fds); err != nil { // as a shell leaves it, not closed on exec
+		t.Fatal(err)
+	}
+	inherited := os.NewFile(uintptr(fds[0]), "inherited")
+	defer func() { _ = inherited.Close(); _ = syscall.Close(fds[1]) }()
+	pipe, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fds[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := rerank(t.Context(), t, start(t, goodFile, plugins.Options{}), "files")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("the plugin has %v open, error %v", files, err)
+	}
+	for _, f := range files {
+		if f.ChunkID == pipe {
+			t.Errorf("the plugin has %s open", pipe)
+		}
+	}
+}
+
+// TestForbiddenDirectory removes the run directory of a plugin that has locked
+// it up.
+func TestForbiddenDirectory(t *testing.T) {
+	temp := t.TempDir()
+	host := start(t, goodFile, plugins.Options{TempDir: temp})
+	if _, err := rerank(t.Context(), t, host, "forbid"); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("%v is left behind, error %v", left, err)
+	}
+}
+
+func TestRelativeTempDir(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("temp", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rerank(t.Context(), t, start(t, goodFile, plugins.Options{TempDir: "temp"}), "plain"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -469,6 +541,134 @@ func TestChangedWhileRunning(t *testing.T) {
 	_, _ = rerank(t.Context(), t, host, "exit now")
 	if _, err := rerank(t.Context(), t, host, "plain"); !errors.Is(err, plugins.ErrChecksum) {
 		t.Errorf("error %v, want %v", err, plugins.ErrChecksum)
+	}
+}
+
+// TestPinSurvivesRestart: a pin under the name of the file counts at every
+// start, and so does one under the plugin's own name, whatever plugins.lock
+// says.
+func TestPinSurvivesRestart(t *testing.T) {
+	for _, c := range []struct{ file, pinned string }{{"mmplug-reranker-foo", "foo"}, {"mmplug-reranker-foo", "everything"}, {"renamed", "everything"}} {
+		for _, by := range []string{"options", "context"} {
+			t.Run(c.file+" pinned as "+c.pinned+" by "+by, func(t *testing.T) {
+				path := install(t, t.TempDir(), c.file)
+				program, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum := sha256.Sum256(program)
+				pins := map[string]string{c.pinned: hex.EncodeToString(sum[:])}
+				opts := &plugins.Options{AllowUnlocked: true, Logger: quiet(), RestartDelay: time.Millisecond}
+				ctx := t.Context()
+				if by == "options" {
+					opts.Pins = pins
+				} else {
+					ctx = plugins.WithPins(ctx, pins)
+				}
+				host, err := plugins.Open(ctx, path, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = host.Close() }()
+				_, _ = rerank(t.Context(), t, host, "exit now")
+				if _, err := rerank(t.Context(), t, host, "plain"); err != nil {
+					t.Errorf("the next start: %v", err)
+				}
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, append(program, 'x'), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				_, _ = rerank(t.Context(), t, host, "exit now")
+				if _, err := rerank(t.Context(), t, host, "plain"); !errors.Is(err, plugins.ErrChecksum) {
+					t.Errorf("after a change: error %v, want %v", err, plugins.ErrChecksum)
+				}
+			})
+		}
+	}
+}
+
+// TestOwnNamePinned: a file that is pinned under one name may not call itself
+// by a name that is pinned to another file.
+func TestOwnNamePinned(t *testing.T) {
+	path := install(t, t.TempDir(), "mmplug-reranker-foo")
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(program)
+	ctx := plugins.WithPins(t.Context(), map[string]string{"foo": hex.EncodeToString(sum[:]), "everything": strings.Repeat("0", 64)})
+	if _, err := plugins.Open(ctx, path, &plugins.Options{AllowUnlocked: true, Logger: quiet()}); !errors.Is(err, plugins.ErrChecksum) || !strings.Contains(err.Error(), "pinned for everything") {
+		t.Errorf("error %v, want %v", err, plugins.ErrChecksum)
+	}
+}
+
+// TestRegistryUnderPins opens every kind by URL under a list of plugins that
+// this one is not in.
+func TestRegistryUnderPins(t *testing.T) {
+	dir := t.TempDir()
+	install(t, dir, goodFile)
+	install(t, dir, "renamed")
+	for _, ctx := range []context.Context{
+		plugins.WithPins(t.Context(), map[string]string{"everything": strings.Repeat("0", 64)}),
+		plugins.WithPins(t.Context(), map[string]string{"other": strings.Repeat("0", 64)}),
+	} {
+		for _, place := range []string{"plugin:everything?dir=" + dir + "&", "plugin:%65verything?dir=" + dir + "&", "PLUGIN:" + dir + "/" + goodFile + "?", "plugin:" + dir + "/renamed?"} {
+			url := place + "allow_unlocked=true"
+			_, provider := registry.OpenProvider(ctx, url)
+			_, graph := registry.OpenGraph(ctx, url)
+			_, embedder := registry.OpenEmbedder(ctx, url)
+			_, reranker := registry.OpenReranker(ctx, url)
+			for kind, err := range map[string]error{"provider": provider, "graph": graph, "embedder": embedder, "reranker": reranker} {
+				missing := errors.Is(err, os.ErrNotExist) && strings.Contains(place, "verything?dir") && kind != "reranker" // it is named as a reranker
+				if !errors.Is(err, plugins.ErrChecksum) && !missing {
+					t.Errorf("%s opened as %s: error %v, want %v", url, kind, err, plugins.ErrChecksum)
+				}
+			}
+		}
+	}
+}
+
+// TestLockRefusesAlias: a file and the plugin in it have one name.
+func TestLockRefusesAlias(t *testing.T) {
+	dir := t.TempDir()
+	install(t, dir, "mmplug-reranker-foo")
+	_, err := plugins.WriteLock(t.Context(), dir, &plugins.Options{Logger: quiet()})
+	if err == nil || !strings.Contains(err.Error(), "calls itself everything: rename the file to mmplug-reranker-everything") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, plugins.LockFile)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("plugins.lock: error %v", err)
+	}
+}
+
+// TestLockedVersion: the version of a file that does not name it is that of
+// plugins.lock.
+func TestLockedVersion(t *testing.T) {
+	dir := t.TempDir()
+	opts := &plugins.Options{Dir: dir, Logger: quiet()}
+	install(t, dir, goodFile)
+	if _, err := plugins.WriteLock(t.Context(), dir, opts); err != nil {
+		t.Fatal(err)
+	}
+	host, err := plugins.Open(t.Context(), "everything@1.10.0", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := plugins.Open(t.Context(), "everything@1.9.0", opts); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v: the file is of version 1.10.0", err)
+	}
+	// The locked version is newer than the one in another file's name.
+	install(t, dir, "mmplug-reranker-everything_v1.9.0")
+	if host, err = plugins.Open(t.Context(), "everything", opts); err != nil {
+		t.Fatalf("%v: want the newer, locked one", err)
+	}
+	if err := host.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -25,18 +25,26 @@ func init() {
 
 func doc(kind Kind) registry.Doc {
 	return registry.Doc{
-		Summary: fmt.Sprintf("a %s that runs as a process of its own", kind),
-		Example: fmt.Sprintf("plugin:%s?dir=/path/plugins", map[Kind]string{KindProvider: "weaviate", KindReranker: "lexical-overlap", KindGraph: "routes", KindEmbedder: "words"}[kind]),
+		Summary: article(kind) + " that runs as a process of its own",
+		Example: fmt.Sprintf("plugin:%s?dir=/path/plugins", map[Kind]string{KindProvider: "weaviate", KindReranker: "overlap", KindGraph: "routes", KindEmbedder: "words"}[kind]),
 		Parameters: []registry.Parameter{
 			{Name: "dir", Usage: "the plugin directory; required unless the plugin is given as a path"},
 			{Name: "config", Usage: "file with the plugin's configuration, one JSON object"},
 			{Name: "env", Usage: "names of the environment variables that the plugin gets, with commas between; it gets no others"},
-			{Name: "sha256", Usage: "the SHA-256 that the plugin must have beside what plugins.lock says, hexadecimal"},
+			{Name: "sha256", Usage: "the SHA-256 that the plugin must have beside what plugins.lock and a policy say, hexadecimal"},
 			{Name: "allow_unlocked", Usage: "true starts a plugin that plugins.lock does not list, for development", Default: "false"},
 			{Name: "start_timeout", Usage: "time to start, 100ms to 10m", Default: "15s"},
 			{Name: "call_timeout", Usage: "time of a call, 1ms to 1h", Default: "1m0s"},
 		},
 	}
+}
+
+// article is a kind with "a" or "an" before it.
+func article(kind Kind) string {
+	if strings.ContainsRune("aeiou", rune(kind[0])) {
+		return "an " + string(kind)
+	}
+	return "a " + string(kind)
 }
 
 // opener opens a plugin and takes from it what the URL stands for.

@@ -2,11 +2,13 @@ package plugins
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/mapmatched/mmplug/internal/disk"
 	"github.com/mapmatched/mmplug/mapmatched"
@@ -14,10 +16,13 @@ import (
 
 // A run directory is the working directory of one plugin process and has its
 // socket. Its lock is held by the host, so that a later host can tell that
-// this one is gone and remove what it left.
+// this one is gone and remove what it left. The marker, written once the lock
+// is held, tells it from directories that only have such a name.
 const (
 	runPrefix = "mmp-"
 	runLock   = ".host"
+	runMarker = ".mmplug-run"
+	runMagic  = "run directory of an mmplug plugin, version 1\n"
 )
 
 // socketName is the longest name that a plugin gives its socket: go-plugin's
@@ -41,10 +46,15 @@ func checkTempDir(dir string) error {
 type runDir struct {
 	path   string
 	unlock func()
+	log    *slog.Logger
 }
 
 // newRunDir makes a run directory in dir.
-func newRunDir(dir string) (*runDir, error) {
+func newRunDir(dir string, log *slog.Logger) (*runDir, error) {
+	dir, err := filepath.Abs(dir) // the plugin is started in another one
+	if err != nil {
+		return nil, err
+	}
 	if err := checkTempDir(dir); err != nil {
 		return nil, failAs(mapmatched.KindInvalid, "open", "", err)
 	}
@@ -55,13 +65,14 @@ func newRunDir(dir string) (*runDir, error) {
 		if err == nil {
 			var unlock func()
 			if unlock, err = disk.Lock(filepath.Join(path, runLock)); err == nil {
-				return &runDir{path, unlock}, nil
+				if err = os.WriteFile(filepath.Join(path, runMarker), []byte(runMagic), 0o600); err == nil {
+					return &runDir{path, unlock, log}, nil
+				}
+				unlock()
 			}
 			_ = os.RemoveAll(path) // nothing is in it yet
 		}
-		// The name may be taken, or another host that sweeps may have taken the
-		// directory for left over while it had no lock.
-		if attempt == 20 {
+		if attempt == 20 || !errors.Is(err, fs.ErrExist) { // the name may be taken
 			return nil, fmt.Errorf("the run directory: %w", err)
 		}
 	}
@@ -70,44 +81,73 @@ func newRunDir(dir string) (*runDir, error) {
 // remove removes the directory and what the plugin left in it.
 func (d *runDir) remove() {
 	d.unlock()
-	_ = os.RemoveAll(d.path) // what cannot be removed now is swept later
+	if err := removeAll(d.path); err != nil {
+		d.log.Warn("the run directory of the plugin is left behind", "error", err)
+	}
+}
+
+// removeAll removes a directory, also one with directories that nobody may
+// look into.
+func removeAll(path string) error {
+	if os.RemoveAll(path) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error { // the removal tells what is left
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(at, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
 }
 
 // removeSocket removes the socket once it is connected. Paths that lead out of
 // the run directory are left alone.
 func (d *runDir) removeSocket(path string) {
-	if filepath.Dir(path) == d.path {
-		_ = os.Remove(path) // it goes with the directory in any case
+	name, err := filepath.Rel(d.path, path)
+	if err != nil {
+		return
+	}
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return
+	}
+	defer func() { _ = root.Close() }() // only looked at
+	if info, err := root.Lstat(name); err == nil && info.Mode().Type() == fs.ModeSocket {
+		_ = root.Remove(name) // it goes with the directory in any case
 	}
 }
 
-// sweepAge is how old a run directory without a lock is when it counts as left
-// over: a new one is without for a moment.
-const sweepAge = time.Minute
-
 // sweep removes the run directories of hosts that are gone. It is a courtesy:
-// what it cannot look at or remove it leaves.
+// what it cannot look at or remove it leaves, and what has no marker is not
+// touched.
 func sweep(dir string) {
 	paths, err := filepath.Glob(filepath.Join(escapeGlob(dir), runPrefix+"??????"))
 	if err != nil {
 		return
 	}
 	for _, path := range paths {
-		info, err := os.Lstat(path)
-		if err != nil || !info.IsDir() || !isOwn(info) {
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() || !isOwn(info) || !isMarked(path) {
 			continue
 		}
-		lock := filepath.Join(path, runLock)
-		if _, err := os.Lstat(lock); err != nil && time.Since(info.ModTime()) < sweepAge {
-			continue
-		}
-		unlock, err := disk.Lock(lock)
+		unlock, err := disk.Lock(filepath.Join(path, runLock))
 		if err != nil {
 			continue // its host is alive
 		}
-		_ = os.RemoveAll(path)
+		_ = removeAll(path)
 		unlock()
 	}
+}
+
+// isMarked reports whether a directory has the marker of a run directory.
+func isMarked(dir string) bool {
+	path := filepath.Join(dir, runMarker)
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(runMagic)) {
+		return false
+	}
+	text, err := os.ReadFile(path)
+	return err == nil && string(text) == runMagic
 }
 
 // escapeGlob makes a path that stands for itself in a pattern.

@@ -30,6 +30,7 @@ type programRunner struct {
 	mu      sync.Mutex
 	line    string           // the first line of stdout
 	fault   error            // what is wrong with it
+	closed  bool             // stdout ended before the first line
 	process *os.Process      // nil before the start
 	state   *os.ProcessState // nil until it has ended
 	killed  bool             // to be killed as soon as it is there
@@ -60,6 +61,7 @@ func (r *programRunner) Start(context.Context) error {
 	}
 	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = pipes[0], pipes[3], pipes[5]
 	r.cmd.SysProcAttr = processAttributes()
+	keepFiles()
 	handshake, lines := io.Pipe()
 	started := make(chan error)
 	var output sync.WaitGroup
@@ -113,7 +115,7 @@ func (r *programRunner) Start(context.Context) error {
 		readLines(pipes[4], func(line []byte) {
 			record := parseLog(line)
 			if record.Level >= levelCrash || !strings.HasPrefix(string(line), "{") {
-				r.tail.add([]byte(tailText(line, record.Message)))
+				r.tail.add(tailText(line, record.Message))
 			}
 			r.log.record(record)
 		})
@@ -156,7 +158,12 @@ func (r *programRunner) readStdout(stdout io.Reader, lines *io.PipeWriter) {
 		}
 		_ = lines.Close()
 	})
-	_ = lines.Close()
+	if first {
+		r.mu.Lock()
+		r.closed = true
+		r.mu.Unlock()
+		_ = lines.Close()
+	}
 }
 
 // Wait implements runner.Runner.
@@ -170,15 +177,22 @@ func (r *programRunner) Wait(context.Context) error {
 	return nil
 }
 
-// Kill implements runner.Runner. It kills the whole process group.
-func (r *programRunner) Kill(context.Context) error {
+// Kill implements runner.Runner. It does nothing: go-plugin calls it 2 s after
+// it has asked a plugin to end, and how long that may take is for the host to
+// say.
+func (r *programRunner) Kill(context.Context) error { return nil }
+
+// kill kills the whole process group.
+func (r *programRunner) kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.state != nil {
+		return // it ended by itself
+	}
 	r.killed = true
-	if r.process != nil && r.state == nil {
+	if r.process != nil {
 		killGroup(r.process)
 	}
-	return nil
 }
 
 // Stdout implements runner.Runner: the line of the handshake.
@@ -228,10 +242,20 @@ func (r *programRunner) ended() string {
 	state := r.state
 	r.mu.Unlock()
 	text := "ended"
-	if state != nil {
+	switch {
+	case r.killedByHost():
+		text = "was killed by the host"
+	case state != nil:
 		text = "ended with " + state.String()
 	}
 	return r.quote(text)
+}
+
+// killedByHost reports whether the process ended because of kill.
+func (r *programRunner) killedByHost() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.killed && r.state != nil && r.state.String() == killedState
 }
 
 // quote adds what the process last wrote to stderr.
@@ -245,7 +269,7 @@ func (r *programRunner) quote(text string) string {
 // explain words why a start failed.
 func (r *programRunner) explain(err error) error {
 	r.mu.Lock()
-	fault, line, state := r.fault, r.line, r.state
+	fault, line, state, closed := r.fault, r.line, r.state, r.closed
 	r.mu.Unlock()
 	last := r.tail.text()
 	switch {
@@ -253,8 +277,10 @@ func (r *programRunner) explain(err error) error {
 		return worded{r.quote(fault.Error()), fault}
 	case strings.Contains(last, "This binary is a plugin"):
 		return fmt.Errorf("it is a plugin of another program and did not accept the cookie in %s; stderr: %s", cookieKey, last)
-	case line == "" && state != nil:
+	case line == "" && state != nil && !r.killedByHost():
 		return fmt.Errorf("it %s before the handshake", r.ended())
+	case line == "" && closed:
+		return errors.New(r.quote("it closed its standard output before the handshake"))
 	case line == "":
 		return errors.New(r.quote("it printed no handshake"))
 	}

@@ -43,7 +43,7 @@ type Services struct {
 
 // Plugin describes a plugin to [Serve].
 type Plugin struct {
-	// Name of a-z, 0-9 and single '-', such as "lexical-overlap". Required.
+	// Name of a-z, 0-9 and single '-', such as "overlap". Required.
 	Name string
 	// Version such as "1.2.0". Required.
 	Version string

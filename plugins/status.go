@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -126,8 +128,11 @@ func fromStatus(err error) (kind mapmatched.Kind, byPlugin bool, cause error) {
 		wrapped = append(wrapped, context.DeadlineExceeded)
 	}
 	text := oneLine(s.Message())
-	if s.Code() == codes.ResourceExhausted && strings.Contains(text, "message larger than max") {
-		return mapmatched.KindInvalid, true, fmt.Errorf("a message is above the limit of %d MiB, ask for less at once: %s", maxMessage>>20, text)
+	if m := overLimit.FindStringSubmatch(text); m != nil && s.Code() == codes.ResourceExhausted {
+		if m[1] == strconv.Itoa(maxMessage) {
+			return mapmatched.KindInvalid, true, fmt.Errorf("a message is above the limit of %d MiB, ask for less at once: %s", maxMessage>>20, text)
+		}
+		return mapmatched.KindInvalid, true, fmt.Errorf("a message is above the limit of %s bytes that the plugin has set itself, it has to allow %d (%d MiB): %s", m[1], maxMessage, maxMessage>>20, text)
 	}
 	if text == "" {
 		text = "failed with " + s.Code().String() + " and no message"
@@ -142,6 +147,10 @@ func fromStatus(err error) (kind mapmatched.Kind, byPlugin bool, cause error) {
 	return kind, byPlugin, worded{text, errors.Join(wrapped...)}
 }
 
+// overLimit matches what gRPC in Go and in C says of a message that is too
+// large, and finds the limit.
+var overLimit = regexp.MustCompile(`message (?:after decompression )?larger than max \(?(?:\d+ vs\. )?(\d+)`)
+
 // worded is an error with a text of its own that still has its cause.
 type worded struct {
 	text  string
@@ -154,9 +163,13 @@ func (w worded) Unwrap() error { return w.cause }
 // oneLine joins the lines of a text and bounds its length.
 func oneLine(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " | ")
+	text = strings.Join(strings.FieldsFunc(text, isBreak), " | ")
 	return cut(text, maxMessageText)
 }
+
+// isBreak reports whether a rune begins another line, on one of the terminals
+// that there are.
+func isBreak(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }
 
 // cut bounds the length of a text in bytes.
 func cut(text string, limit int) string {

@@ -19,6 +19,11 @@ func killGroup(p *os.Process) {
 	_ = p.Kill() // it is gone
 }
 
+// killedState is how a process ends that was killed.
+const killedState = "exit status 1"
+
+func keepFiles() {} // handles are inherited by name only
+
 func executable(fs.FileMode) bool { return true }
 
 // exeSuffix ends the names of programs.

@@ -33,7 +33,7 @@ func checkVersion(s string) error {
 		ok = ok && (c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.ContainsRune(".-+", c))
 	}
 	if !ok {
-		return fmt.Errorf("the version %q is not like 1.10.0 or 2.0.0-rc.1", s)
+		return fmt.Errorf("the version %q is not like 1.10.0 or 2.0.0-rc.1", cut(s, maxQuoted))
 	}
 	return nil
 }

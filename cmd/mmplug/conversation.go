@@ -36,7 +36,7 @@ func (f *conversationFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.session, "session", "", "file that keeps the conversation: continued if it exists, written after every turn")
 	cmd.Flags().StringVar(&f.html, "html", "", "write the trace as an HTML page to this file")
 	f.arm.add(cmd)
-	cmd.Flags().StringVar(&f.policy, "policy", policy.Plain, policyUsage)
+	cmd.Flags().StringVar(&f.policy, "policy", policy.Conversational, policyUsage)
 	cmd.Flags().StringVar(&f.log, "shadow-log", "", "file to add what runs in shadow to (JSON lines)")
 	cmd.Flags().BoolVar(&f.decayDifferences, "decay-differences", false, "note in the trace where decay_v1 and decay_exact_v1 differ")
 	cmd.Flags().StringVar(&f.shadow, "shadow-policy", "", "policy to run in shadow: it answers too, and only the log gets to know")
@@ -113,6 +113,7 @@ func converse(ctx context.Context, std stdio, flags conversationFlags) (*convers
 	if err != nil {
 		return nil, err
 	}
+	ctx = used.trusting(ctx)
 	if err := used.checkReranker(flags.reranker); err != nil {
 		return nil, err
 	}
@@ -225,7 +226,7 @@ func (c *conversation) parts(ctx context.Context) (policy.Parts, error) {
 		return parts, err
 	}
 	parts.DecayDifferences = c.flags.decayDifferences
-	if c.reranker, err = c.policy.openReranker(ctx, c.flags.reranker); err != nil {
+	if c.reranker, err = openReranker(ctx, c.flags.reranker); err != nil {
 		return parts, err
 	}
 	parts.Reranker = c.reranker
@@ -290,7 +291,7 @@ func (c *conversation) ask(ctx context.Context, question string) (*policy.Answer
 		q.Vector = vectors[0]
 	}
 	a, err := c.retriever.Ask(ctx, q)
-	if c.flags.provider != "" && c.model == nil && mapmatched.KindOf(err) == mapmatched.KindInvalid {
+	if c.flags.provider != "" && c.model == nil && lacksVector(err) {
 		return nil, fmt.Errorf("%w; where the store searches vectors, --embed makes those of the questions", err)
 	}
 	if err != nil {
@@ -309,6 +310,13 @@ func (c *conversation) ask(ctx context.Context, question string) (*policy.Answer
 		err = writeFile(c.std, c.flags.session, c.retriever.Save)
 	}
 	return a, err
+}
+
+// lacksVector reports whether the error of a question is that it has no vector,
+// which mapmatched.QueryVector says.
+func lacksVector(err error) bool {
+	var typed *mapmatched.Error
+	return errors.As(err, &typed) && typed.Op == "embed" && typed.Kind == mapmatched.KindInvalid
 }
 
 // turn gathers what a program gets to know of the latest turn.

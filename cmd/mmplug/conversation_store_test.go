@@ -30,7 +30,7 @@ func TestAskStore(t *testing.T) {
 	idx := filepath.Join(t.TempDir(), "docs.idx")
 	mmplug(t, "", "index", dir, "--out", idx, "--embed", threeWords)
 	ask := func(more ...string) []storeTurn {
-		out := fine(t, "", append([]string{"ask", "--embed", threeWords, "--json", aboutNoise, aboutRoad}, more...)...)
+		out := fine(t, "", append([]string{"ask", "--policy", "plain", "--embed", threeWords, "--json", aboutNoise, aboutRoad}, more...)...)
 		return unmarshal[struct{ Turns []storeTurn }](t, out).Turns
 	}
 	want := ask("--index", idx)
@@ -128,6 +128,16 @@ func TestAskStoreRefuses(t *testing.T) {
 		{exitFailed, []string{"--provider", strings.Replace(at, "/pages", "/none", 1)}, []string{"none", "qdrant: open"}},
 	} {
 		fails(t, c.code, "", append([]string{"ask", "x"}, c.args...), c.texts...)
+	}
+	// An error that vectors have nothing to do with does not speak of them.
+	words := strings.Replace(at, "/pages", "/words", 1)
+	plain := t.TempDir()
+	put(t, filepath.Join(plain, "a.txt"), "plain words\n")
+	fine(t, "", "index", plain, "--to", words+"&sparse=terms")
+	flat := policyFile(t, "flat.policy.yaml", func(p *policy.Policy) { p.Decode.TransitionWeight = 0 })
+	said := mmplug(t, "", "ask", "--policy", flat, "--provider", words+"&sparse=terms&text_key=body", "words")
+	if wantComplaint(t, said.err, `under key "body"`); strings.Contains(said.err, "--embed") {
+		t.Errorf("got %+v", said)
 	}
 	r := mmplug(t, "", "ask", "--provider", "graph:x", "--graph", "graph:"+filepath.Join(dir, "none.mmg"), "x")
 	if wantComplaint(t, r.err, "opens a graph, not a provider"); r.code != exitFailed {

@@ -160,10 +160,10 @@ func TestConversationRefuses(t *testing.T) {
 	session := func(content string) []string {
 		path := filepath.Join(t.TempDir(), "session.json")
 		put(t, path, content)
-		return []string{"ask", "--index", idx, "--session", path, lasts}
+		return []string{"ask", "--index", idx, "--policy", "plain", "--session", path, lasts}
 	}
 	good := filepath.Join(dir, "good.json")
-	fine(t, "", "ask", "--index", idx, "--session", good, lasts)
+	fine(t, "", "ask", "--index", idx, "--policy", "plain", "--session", good, lasts)
 	saved := get(t, good)
 	other := filepath.Join(dir, "other.idx")
 	fine(t, "", "index", docsWithoutFaults(t), "--out", other)
@@ -187,7 +187,7 @@ func TestConversationRefuses(t *testing.T) {
 		{exitFailed, []string{"ask", "--index", idx, "--html", filepath.Join(file, "x"), lasts}, []string{"cannot write", "; check the path"}},
 		{exitFailed, []string{"ask", "--index", idx, "--session", dir, lasts}, []string{"cannot write " + dir, "; name a file"}},
 		{exitFailed, []string{"ask", "--index", idx, "--session", filepath.Join(dir, "none", "s.json"), lasts}, []string{"cannot write", "; check the path"}},
-		{exitFailed, []string{"chat", "--index", other, "--session", good}, []string{"good.json: it belongs to another index than " + other, "start a new session file"}},
+		{exitFailed, []string{"chat", "--index", other, "--policy", "plain", "--session", good}, []string{"good.json: it belongs to another index than " + other, "start a new session file"}},
 		{exitFailed, session(""), []string{"session.json: ", "not a saved conversation: it is empty; start a new session file"}},
 		{exitFailed, session("{}"), []string{`schema ""`, "; start a new session file"}},
 		{exitFailed, session("junk"), []string{"not a saved conversation: it is not JSON at byte 1", "; start a new session file"}},

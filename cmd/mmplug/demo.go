@@ -58,7 +58,7 @@ func demo(ctx context.Context, std stdio, keep, html string, asJSON bool) error 
 	if err != nil {
 		return err
 	}
-	c, err := converse(ctx, std, conversationFlags{index: dir, html: html, policy: policy.Plain})
+	c, err := converse(ctx, std, conversationFlags{index: dir, html: html, policy: policy.Conversational})
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ The exit status is 3 when a check failed, and 1 when something cannot be opened.
 				if d.policy, err = usePolicy(policyName); err != nil {
 					return err
 				}
+				ctx = d.policy.trusting(ctx)
 			}
 			if d.embed != "" {
 				if d.model, err = openEmbedding(ctx, d.embed); err != nil {

@@ -36,6 +36,9 @@ func (b *graphBuild) fromStore(ctx context.Context, std stdio) (in graphbuild.Gr
 	}
 	provider, err := registry.OpenProvider(ctx, b.store)
 	if err != nil {
+		if b.take != takeEdges && opens(registry.KindGraph, b.store) && mapmatched.KindOf(err) == mapmatched.KindInvalid {
+			return in, fmt.Errorf("%w; --take %s takes the edges that it keeps", err, takeEdges)
+		}
 		return in, err
 	}
 	defer closeAll(provider)

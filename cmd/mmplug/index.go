@@ -17,7 +17,7 @@ import (
 
 func newIndex(std stdio) *cobra.Command {
 	var out, to, policyName string
-	var asJSON, links bool
+	var asJSON, links, wait bool
 	var maxFile int64
 	var vectors vectorFlags
 	cmd := &cobra.Command{
@@ -56,6 +56,7 @@ With --embed the chunks are embedded too.`,
 			if err != nil {
 				return err
 			}
+			cmd.SetContext(used.trusting(cmd.Context()))
 			opts, err := used.corpusOptions()
 			if err != nil {
 				return err
@@ -68,7 +69,11 @@ With --embed the chunks are embedded too.`,
 			if err := model.pinned(used.Policy); err != nil {
 				return err
 			}
-			target, err := openTarget(cmd.Context(), to)
+			var said *bool
+			if cmd.Flags().Changed("wait") {
+				said = &wait
+			}
+			target, err := openTarget(cmd.Context(), to, said)
 			if err != nil {
 				return err
 			}
@@ -88,6 +93,7 @@ With --embed the chunks are embedded too.`,
 	cmd.Flags().StringVarP(&out, "out", "o", "", "directory to write the index to")
 	_ = cmd.MarkFlagDirname("out") // for completion; the flag is there
 	cmd.Flags().StringVar(&to, "to", "", "URL of a store to write the corpus to, such as qdrant://localhost:6334/docs (see mmplug adapters)")
+	cmd.Flags().BoolVar(&wait, "wait", true, "with --to, wait until what was written can be found; --wait=false where the store can do without")
 	cmd.Flags().StringVar(&policyName, "policy", policy.Plain, policyUsage)
 	vectors.add(cmd)
 	cmd.Flags().Int64Var(&maxFile, "max-file-bytes", graphbuild.DefaultMaxFileBytes, "leave out files larger than this many bytes")

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -41,16 +42,46 @@ func (r storeReport) String() string {
 	return fmt.Sprintf("%s: %s, %s; %s, %d written, %d kept\n", r.URL, count(r.Chunks, "chunk", "chunks"), count(r.Edges, "edge", "edges"), made, r.Written, r.Kept)
 }
 
-// openTarget opens the store at a URL for writing; "" is none.
-func openTarget(ctx context.Context, at string) (*target, error) {
+// openTarget opens the store at a URL for writing; "" is none. What --wait says,
+// nil when it is not given, is passed on to it.
+func openTarget(ctx context.Context, at string, wait *bool) (*target, error) {
 	if at == "" {
+		if wait != nil {
+			return nil, usageError{errors.New("--wait is for --to: an index is there when it is written")}
+		}
 		return nil, nil
 	}
-	writer, err := registry.OpenWriter(ctx, at)
+	address, err := waiting(at, wait)
+	if err != nil {
+		return nil, err
+	}
+	writer, err := registry.OpenWriter(ctx, address)
 	if err != nil {
 		return nil, err
 	}
 	return &target{writer: writer, report: storeReport{URL: at}}, nil
+}
+
+// waiting is the URL of a store with what --wait says as its parameter wait. A
+// store without that parameter waits as it does.
+func waiting(at string, wait *bool) (string, error) {
+	const name = "wait"
+	e := opener(registry.KindWriter, at)
+	switch {
+	case wait == nil || e == nil: // what opens nothing is reported when it is opened
+		return at, nil
+	case withParameters(at, func(p string) bool { return p == name }) != withParameters(at, func(string) bool { return false }):
+		return "", usageError{errors.New("--wait and the parameter wait of --to are both given: leave one out")}
+	case slices.ContainsFunc(e.Doc.Parameters, func(p registry.Parameter) bool { return p.Name == name }):
+		mark := "?"
+		if strings.Contains(at, mark) {
+			mark = "&"
+		}
+		return fmt.Sprintf("%s%s%s=%t", at, mark, name, *wait), nil
+	case !*wait:
+		return "", usageError{fmt.Errorf("--wait=false: a store of %s has no such choice: leave it out", e.Scheme)}
+	}
+	return at, nil
 }
 
 func (t *target) close() {
@@ -92,7 +123,7 @@ func (t *target) write(ctx context.Context, std stdio, began time.Time, in *embe
 	switch done := report.Written + report.Kept; {
 	case err != nil && done > 0:
 		return fmt.Errorf("%w; %d of %s are there: run the same again for the rest", err, done, count(len(in.Chunks), "chunk", "chunks"))
-	case err != nil && model == nil && mapmatched.KindOf(err) == mapmatched.KindInvalid:
+	case err != nil && model == nil && (strings.Contains(err.Error(), "has no vectors") || strings.Contains(err.Error(), "dimension is ")):
 		return fmt.Errorf("%w; --embed gives the chunks vectors", err)
 	}
 	return err

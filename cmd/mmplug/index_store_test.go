@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mapmatched/mmplug/integration/qdranttest"
 	"github.com/mapmatched/mmplug/mapmatched"
@@ -170,6 +171,52 @@ func TestIndexToStoreStreams(t *testing.T) {
 	if out, want := fine(t, "", "index", dir, "--to", at, "--embed", threeWords), fmt.Sprintf("%d chunks, 0 edges; collection was there, %d written, 0 kept\n", n, n); !strings.HasSuffix(out, want) {
 		t.Errorf("output %q, want %q", out, want)
 	}
+}
+
+// What was written without waiting is found when the store has got round to it.
+func TestIndexWait(t *testing.T) {
+	s, err := qdranttest.Start(&qdranttest.Options{WriteDelay: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a.txt"), "plain words\n")
+	found := func(at string) int {
+		t.Helper()
+		p, err := registry.OpenProvider(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeAll(p)
+		got, err := p.Candidates(t.Context(), mapmatched.Query{Text: "plain", Vector: []float32{0, 0, 1}}, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(got)
+	}
+	for i, c := range []struct {
+		parameters string
+		more       []string
+		atOnce     int
+	}{{"", nil, 1}, {"?retries=0", []string{"--wait"}, 1}, {"", []string{"--wait=false"}, 0}, {"?retries=0", []string{"--wait=false"}, 0}} {
+		at := fmt.Sprintf("qdrant://%s/pages%d%s", s.Addr(), i, c.parameters)
+		out := fine(t, "", append([]string{"index", dir, "--to", at, "--embed", threeWords}, c.more...)...)
+		if !strings.HasPrefix(out, at+": ") || !strings.HasSuffix(out, "1 written, 0 kept\n") {
+			t.Errorf("%q: %s", c.more, out)
+		}
+		if n := found(at); n != c.atOnce {
+			t.Errorf("%q: %d found at once, want %d", c.more, n, c.atOnce)
+		}
+		s.Settle()
+		if n := found(at); n != 1 {
+			t.Errorf("%q: %d found in the end, want 1", c.more, n)
+		}
+	}
+	at := "qdrant://" + s.Addr() + "/pages"
+	fails(t, exitUsage, "", []string{"index", dir, "--to", at + "?wait=true", "--wait=false"}, "--wait and the parameter wait", "leave one out")
+	fails(t, exitUsage, "", []string{"index", dir, "--out", filepath.Join(dir, "x.idx"), "--wait=false"}, "--wait is for --to")
+	fails(t, exitUsage, "", []string{"index", dir, "--to", "weaviate://127.0.0.1:1/Pages", "--wait=false"}, "a store of weaviate has no such choice")
 }
 
 func TestIndexToStoreRefuses(t *testing.T) {

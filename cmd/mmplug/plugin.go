@@ -41,12 +41,18 @@ func (f *pluginFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.env, "env", nil, "names of the environment variables that the plugin gets; it gets no others")
 }
 
+// pluginLogger shows what plugins log, from warnings up, on standard error. It
+// quotes what is not printable, so that no plugin writes to the terminal itself.
+func pluginLogger(std stdio) *slog.Logger {
+	return slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
 // options are the options of a host. What the plugin logs, from warnings up,
 // goes to standard error.
 func (f *pluginFlags) options(cmd *cobra.Command, std stdio) (*plugins.Options, error) {
 	opts := &plugins.Options{
 		Env:    f.env,
-		Logger: slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Logger: pluginLogger(std),
 	}
 	if err := opts.Validate(); err != nil {
 		return nil, usageError{err}

@@ -19,8 +19,8 @@ func newPluginTest(std stdio) *cobra.Command {
 		Use:   "test BINARY",
 		Short: "Run the conformance suite on a plugin in any language; exit status 3 when a check fails",
 		Long: `Start a plugin, whether plugins.lock lists it or not, and check that it keeps what the
-protocol asks: that it starts and ends, limits and deadlines, concurrent calls, large
-messages, bad input, and for each of its kinds the right answers. The exit status is
+protocol asks: that it starts and ends, bears deadlines, answers calls that overlap, takes
+large messages, refuses bad input, and for each of its kinds the right answers. The exit status is
 0 when every check holds, 3 when one does not.
 
 A provider with the capability "load" is given a small corpus. Another is asked the

@@ -93,7 +93,7 @@ func moduleOf(t *testing.T, path string) string {
 func TestPluginTest(t *testing.T) {
 	path := filepath.Join(pluginDir(t), "mmplug-reranker-mmr")
 	out := fine(t, "", "plugin", "test", path)
-	for _, want := range []string{"mmr 1.0.0: reranker\n", "protocol  deadlines", "reranker  awkward texts", " ok, 0 failed, "} {
+	for _, want := range []string{"mmr 1.0.0: reranker\n", "protocol  stays up when calls are cancelled", "reranker  awkward texts", " ok, 0 failed, "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("output lacks %q:\n%s", want, out)
 		}

@@ -136,7 +136,7 @@ func (q *pluginQuestion) ask(ctx context.Context, host *plugins.Host, kind plugi
 		}
 		return answer, err
 	case kind != plugins.KindReranker || !info.Serves(kind):
-		return nil, fmt.Errorf("%s is asked as a %s, and it serves %s: run asks providers and rerankers", info.Name, kind, kindsText(info.Kinds))
+		return nil, fmt.Errorf("%s is asked as the kind %s, and it serves %s: run asks providers and rerankers", info.Name, kind, kindsText(info.Kinds))
 	case q.Limit != nil:
 		return nil, errors.New("the plugin is asked as a reranker, which has no limit: leave it out, or say --kind provider")
 	}

@@ -172,10 +172,71 @@ func TestAskRerankedByPlugin(t *testing.T) {
 			t.Errorf("pin %q: %+v", pin, turn.Reranked)
 		}
 	}
-	for _, url := range []string{"plugin:overlap?dir=" + dir, "plugin:" + filepath.Join(dir, "mmplug-reranker-overlap"), "plugin:" + filepath.Join(dir, "mmplug-reranker-overlap") + "?"} {
+	renamed := filepath.Join(dir, "renamed")
+	if err := os.Link(filepath.Join(dir, "mmplug-reranker-overlap"), renamed); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "mmplug-reranker-overlap")
+	for _, url := range []string{
+		"plugin:overlap?dir=" + dir, "plugin:" + path, "plugin:" + path + "?", "plugin:%6Fverlap?dir=" + dir, "PLUGIN:overlap?dir=" + dir,
+		"plugin:overlap@1.0.0?dir=" + dir, "plugin:" + dir + "/./mmplug-reranker-overlap", "plugin:overlap?sha256=" + sum + "&dir=" + dir,
+	} {
 		fails(t, exitFailed, "", []string{"ask", "--index", idx, "--policy", with(wrong), "--reranker", url, "renew"}, "SHA-256", wrong, sum)
 	}
+	fails(t, exitFailed, "", []string{"ask", "--index", idx, "--policy", with(wrong), "--reranker", "plugin:" + renamed + "?allow_unlocked=true", "renew"}, "SHA-256", "only overlap", sum)
+	fine(t, "", "ask", "--index", idx, "--policy", with(sum), "--reranker", "plugin:"+renamed+"?allow_unlocked=true", "--json", "renew")
+	fine(t, "", "ask", "--index", idx, "--policy", with(sum), "--reranker", "plugin:overlap?sha256="+sum+"&dir="+dir, "--json", "renew")
+	// The list of a policy is all that may run.
+	fails(t, exitFailed, "", []string{"ask", "--index", idx, "--policy", with(sum), "--reranker", "plugin:mmr?dir=" + dir, "renew"}, "SHA-256", "only overlap")
 	if out := fine(t, "", "adapters"); !strings.Contains(out, "a reranker that runs as a process of its own") {
 		t.Errorf("adapters: %s", out)
+	}
+}
+
+// What a policy lists counts for everything that is opened under it.
+func TestPolicyListsPlugins(t *testing.T) {
+	idx, url := handbookIdx(t), "plugin:"+filepath.Join(pluginDir(t), "mmplug-reranker-overlap")+"?allow_unlocked=true"
+	listed := policyFile(t, "listed.policy.yaml", func(p *policy.Policy) {
+		p.Plugins = []policy.Plugin{{Name: "another", SHA256: strings.Repeat("0", 64)}}
+	})
+	docs := t.TempDir()
+	put(t, filepath.Join(docs, "a.md"), "# A\n\nb\n")
+	for _, args := range [][]string{
+		{"ask", "--policy", listed, "--provider", url, "renew"},
+		{"ask", "--policy", listed, "--provider", "embedded:" + idx, "--graph", url, "renew"},
+		{"ask", "--policy", listed, "--index", idx, "--embed", url, "renew"},
+		{"ask", "--policy", listed, "--provider", "embedded:" + idx, "--embed", url, "renew"},
+		{"index", "--policy", listed, "--embed", url, "--out", filepath.Join(t.TempDir(), "idx"), docs},
+	} {
+		fails(t, exitFailed, "", args, "SHA-256", "only another")
+	}
+	r := mmplug(t, "", "doctor", "--policy", listed, url)
+	if r.code != exitFailed || !strings.Contains(strings.Join(strings.Fields(r.out), " "), "only another") {
+		t.Errorf("doctor: exit status %d, %s%s", r.code, r.out, r.err)
+	}
+}
+
+// What a plugin logs reaches the terminal without what would act on it.
+func TestPluginLogIsEscaped(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIP: the plugin is a shell script; run this test on a Unix system")
+	}
+	path := filepath.Join(t.TempDir(), "mmplug-reranker-loud")
+	put(t, path, `#!/bin/sh
+printf '%s\\n' '{"@level": "error", "@message": "one\u001b[31m\ntwo\u202e", "k\u001b\n": "v\u0007"}' >&2
+exit 1
+`)
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sync := policyFile(t, "sync.policy.yaml", func(p *policy.Policy) { p.Rerank.Mode = policy.RerankSync })
+	for _, args := range [][]string{
+		{"ask", "--index", handbookIdx(t), "--policy", sync, "--reranker", "plugin:" + path + "?allow_unlocked=true", "renew"},
+		{"plugin", "info", path},
+	} {
+		r := mmplug(t, "", args...)
+		if r.code != exitFailed || strings.ContainsAny(r.err, "\x1b\x07\u202e") || strings.Count(r.err, "\n") != 2 || !strings.Contains(r.err, `level=ERROR msg="one\x1b[31m\ntwo\u202e" plugin=loud`) {
+			t.Errorf("%q: exit status %d, standard error %q", args, r.code, r.err)
+		}
 	}
 }

@@ -46,14 +46,14 @@ func digestOf(t *testing.T, path string) string {
 // contextual has the context arms active.
 func contextual(p *policy.Policy) { p.Arms.Stage = policy.StageActive }
 
-// The policy that is followed without being named is plain, and an answer, its
-// trace and a session say so.
-func TestPolicyPlainIsTheDefaultAndIsRecorded(t *testing.T) {
+// The policy that is followed without being named is conversational, and an
+// answer, its trace and a session say so.
+func TestPolicyConversationalIsTheDefaultAndIsRecorded(t *testing.T) {
 	idx, session := handbookIdx(t), filepath.Join(t.TempDir(), "s.json")
-	digest := digestOf(t, "plain")
+	digest := digestOf(t, "conversational")
 	asked := fine(t, "", "ask", "--index", idx, "--session", session, "--json", "How long does an access token last?")
-	if named := fine(t, "", "ask", "--index", idx, "--policy", "plain", "--json", "How long does an access token last?"); named != asked {
-		t.Errorf("with --policy plain\n%s, else\n%s", named, asked)
+	if named := fine(t, "", "ask", "--index", idx, "--policy", "conversational", "--json", "How long does an access token last?"); named != asked {
+		t.Errorf("with --policy conversational\n%s, else\n%s", named, asked)
 	}
 	got := unmarshal[struct {
 		Turns []struct {
@@ -63,12 +63,13 @@ func TestPolicyPlainIsTheDefaultAndIsRecorded(t *testing.T) {
 			}
 		}
 	}](t, asked).Turns[0]
-	if got.Policy["name"] != "plain" || got.Policy["digest"] != digest || got.Trace.PolicyDigest != digest {
+	if got.Policy["name"] != "conversational" || got.Policy["digest"] != digest || got.Trace.PolicyDigest != digest {
 		t.Errorf("the answer says %+v", got)
 	}
-	if file := get(t, session); !strings.Contains(file, `"policy":{"name":"plain","digest":"`+digest+`"}`) {
+	if file := get(t, session); !strings.Contains(file, `"policy":{"name":"conversational","digest":"`+digest+`"}`) {
 		t.Errorf("the session says %.200s", file)
 	}
+	asked = fine(t, "", "ask", "--index", idx, "--policy", "plain", "--json", "How long does an access token last?")
 	for _, absent := range []string{`"notes"`, `"activation"`, `"degraded"`, `"score_model": "geometric_v1"`} {
 		if strings.Contains(asked, absent) {
 			t.Errorf("under plain the answer has %s", absent)
@@ -103,7 +104,7 @@ func TestPolicyOfAConversation(t *testing.T) {
 		t.Errorf("the trace of the session is %s", trace)
 	}
 	fails(t, exitFailed, "", []string{"ask", "--index", idx, "--session", session, "renew"},
-		"made under policy team with the digest "+digestOf(t, team)+", not under plain with "+digestOf(t, "plain"), "start a new session file")
+		"made under policy team with the digest "+digestOf(t, team)+", not under conversational with "+digestOf(t, "conversational"), "start a new session file")
 	text := fine(t, "", "ask", "--index", idx, "--policy", policyFile(t, "shy.policy.yaml", func(p *policy.Policy) {
 		p.Activation.Stage, p.Activation.TOn, p.Activation.TOff = policy.StageActive, 1, 0.99
 	}), "How long does an access token last?")
@@ -117,7 +118,7 @@ func TestTraceDiffNamesThePolicies(t *testing.T) {
 	idx, dir := handbookIdx(t), t.TempDir()
 	a, b := filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json")
 	team := policyFile(t, "team.policy.yaml", contextual)
-	fine(t, "", "ask", "--index", idx, "--session", a, "How do I renew it?")
+	fine(t, "", "ask", "--index", idx, "--session", a, "--policy", "plain", "How do I renew it?")
 	fine(t, "", "ask", "--index", idx, "--session", b, "--policy", team, "How do I renew it?")
 	r := mmplug(t, "", "trace", "diff", a, b)
 	if r.code != exitCheck || !strings.Contains(r.out, "different settings, so their scores are not comparable\npolicy is "+digestOf(t, "plain")+" in the first, "+digestOf(t, team)+" in the second") {
@@ -130,7 +131,7 @@ func TestShadowPolicyChangesNothingAndIsReported(t *testing.T) {
 	questions := []string{"How long does an access token last?", "How do I renew it?", "zzz", "What happens when it expires?"}
 	ask := func(extra ...string) string {
 		t.Helper()
-		return fine(t, "", slices.Concat([]string{"ask", "--index", idx, "--json"}, extra, questions)...)
+		return fine(t, "", slices.Concat([]string{"ask", "--index", idx, "--policy", "plain", "--json"}, extra, questions)...)
 	}
 	team := policyFile(t, "team.policy.yaml", contextual)
 	if plain, shadowed := ask(), ask("--shadow-policy", team, "--shadow-log", log); plain != shadowed {

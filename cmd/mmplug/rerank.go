@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/mapmatched/mmplug/mapmatched"
@@ -38,39 +37,22 @@ func (u *usedPolicy) checkReranker(url string) error {
 	return nil
 }
 
-// openReranker opens the reranker at a URL; "" is none. A plugin that the
-// policy pins must be the file it pins.
-func (u *usedPolicy) openReranker(ctx context.Context, url string) (mapmatched.Reranker, error) {
+// openReranker opens the reranker at a URL; "" is none.
+func openReranker(ctx context.Context, url string) (mapmatched.Reranker, error) {
 	if url == "" {
 		return nil, nil
 	}
-	return registry.OpenReranker(ctx, u.pinned(url))
+	return registry.OpenReranker(ctx, url)
 }
 
-// pinned adds to the URL of a plugin the SHA-256 that the policy pins for its
-// name, if it does.
-func (u *usedPolicy) pinned(url string) string {
-	name, isPlugin := strings.CutPrefix(url, plugins.Scheme+":")
-	if !isPlugin {
-		return url
-	}
-	name, query, _ := strings.Cut(name, "?")
-	name = filepath.Base(name)
-	for _, kind := range plugins.Kinds() {
-		name = strings.TrimPrefix(name, "mmplug-"+string(kind)+"-")
-	}
-	name, _, _ = strings.Cut(strings.TrimSuffix(name, ".exe"), "@")
-	name, _, _ = strings.Cut(name, "_v")
+// trusting returns a context in which only the plugins run that the policy
+// lists, if it lists any.
+func (u *usedPolicy) trusting(ctx context.Context) context.Context {
+	pins := make(map[string]string, len(u.Plugins))
 	for _, p := range u.Plugins {
-		if p.Name != name {
-			continue
-		}
-		if query != "" {
-			return url + "&sha256=" + p.SHA256
-		}
-		return strings.TrimSuffix(url, "?") + "?sha256=" + p.SHA256
+		pins[p.Name] = p.SHA256
 	}
-	return url
+	return plugins.WithPins(ctx, pins)
 }
 
 // rerankedOf gathers what became of the order of a turn, and waits for a

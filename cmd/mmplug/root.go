@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mapmatched/mmplug/plugins"
 )
 
 // Exit codes.
@@ -38,7 +40,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 	std.out = out
 	root := newRoot(std)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(plugins.WithLogger(ctx, pluginLogger(std)))
 	if out.err != nil {
 		err = cannot("write", "standard output", out.err)
 	}

@@ -14,9 +14,9 @@ func traces(t *testing.T) map[string]string {
 	t.Helper()
 	idx, dir := handbookIdx(t), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	asked := fine(t, "", "ask", "--index", idx, "--session", at("session"), "--json", lasts, renew)
+	asked := fine(t, "", "ask", "--index", idx, "--session", at("session"), "--policy", "plain", "--json", lasts, renew)
 	put(t, at("ask"), asked)
-	put(t, at("chat"), fine(t, lasts+"\n"+renew+"\n", "chat", "--index", idx, "--json"))
+	put(t, at("chat"), fine(t, lasts+"\n"+renew+"\n", "chat", "--index", idx, "--policy", "plain", "--json"))
 	turns := turnsOf(t, asked)
 	put(t, at("turn"), turns[1])
 	put(t, at("trace"), string(unmarshal[map[string]json.RawMessage](t, turns[1])["trace"]))

@@ -15,7 +15,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/mapmatched/mmplug/adapters/weaviate"
+	_ "github.com/mapmatched/mmplug/adapters/weaviate" // the scheme weaviate
 	"github.com/mapmatched/mmplug/integration/weaviatetest"
 	"github.com/mapmatched/mmplug/mapmatched"
 	"github.com/mapmatched/mmplug/mapmatched/registry"
@@ -67,23 +67,23 @@ func run(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, graph.(io.Closer).Close()) }()
-	// Options that a URL cannot carry, such as the embedder, need the package.
-	provider, err := weaviate.OpenHybrid(ctx, server.Host, class, &weaviate.Options{
-		Connection: weaviate.Connection{GRPC: fmt.Sprint(server.GRPCPort)},
-		Fusion:     weaviate.FusionRelativeScore,
-		Embedder:   model,
-	})
+	// The URL brings the parameters of the server along, such as its key and TLS.
+	provider, err := registry.OpenProvider(ctx, server.URL(class, "mode=hybrid", "fusion=relative_score"))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, provider.Close()) }()
+	defer func() { err = errors.Join(err, provider.(io.Closer).Close()) }()
 
 	session, err := mapmatched.NewSession(provider, graph, nil)
 	if err != nil {
 		return err
 	}
 	for _, question := range []string{"How long is a token valid?", "How do I renew it?"} {
-		result, err := session.Ask(ctx, mapmatched.Query{Text: question})
+		vectors, err := model.Embed(ctx, []string{question})
+		if err != nil {
+			return err
+		}
+		result, err := session.Ask(ctx, mapmatched.Query{Text: question, Vector: vectors[0]})
 		if err != nil {
 			return err
 		}

@@ -4,9 +4,23 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/mapmatched/mmplug/integration/weaviatetest"
 )
 
-func TestRun(t *testing.T) {
+func TestRun(t *testing.T) { testRun(t) }
+
+// The parameters of MMPLUG_WEAVIATE_URL count wherever the example connects.
+func TestRunWithAKey(t *testing.T) {
+	t.Setenv(weaviatetest.EnvURL, "")
+	s := weaviatetest.StartOwned(t, weaviatetest.Options{APIKeys: []string{"sesame"}})
+	t.Setenv("MMPLUG_EXAMPLE_KEY", "sesame")
+	t.Setenv(weaviatetest.EnvURL, s.URL("", "api_key_env=MMPLUG_EXAMPLE_KEY"))
+	testRun(t)
+}
+
+func testRun(t *testing.T) {
+	t.Helper()
 	var out bytes.Buffer
 	if err := run(t.Context(), &out); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package plugintest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mapmatched/mmplug/mapmatched"
 	"github.com/mapmatched/mmplug/plugins"
@@ -90,5 +92,43 @@ func TestMeasure(t *testing.T) {
 	}
 	if _, err := plugintest.Measure(t.Context(), plugintest.Direct(testplugin.Plugin()), 10, nil); err == nil {
 		t.Error("a plugin that is called directly was measured")
+	}
+}
+
+// slow reranks at a pace of its own, one call after the other or several at
+// once.
+type slow struct {
+	testplugin.Reranker
+	turn chan struct{} // nil for all at once
+}
+
+// Rerank implements mapmatched.Reranker.
+func (s slow) Rerank(ctx context.Context, q mapmatched.Query, c []mapmatched.Candidate) ([]mapmatched.Scored, error) {
+	if s.turn != nil {
+		s.turn <- struct{}{}
+		defer func() { <-s.turn }()
+	}
+	time.Sleep(time.Duration(len(c)) * 800 * time.Microsecond)
+	return s.Reranker.Rerank(ctx, q, c)
+}
+
+// TestOverlap tells a plugin that answers one call after the other from one
+// that answers several at once.
+func TestOverlap(t *testing.T) {
+	const check = "answers a short call during a long one"
+	for name, c := range map[string]struct {
+		reranker slow
+		want     mapmatched.Status
+	}{"at once": {slow{}, mapmatched.StatusOK}, "in turn": {slow{turn: make(chan struct{}, 1)}, mapmatched.StatusFailed}} {
+		p := plugins.Plugin{Name: "slow", Version: "1.0", Services: plugins.Services{Reranker: c.reranker}}
+		for _, r := range plugintest.Check(t.Context(), plugintest.InMemory(p, nil), nil).Results {
+			want := mapmatched.StatusOK
+			if r.Check == check {
+				want = c.want
+			}
+			if r.Status != want && r.Status != mapmatched.StatusSkipped || r.Check == check && r.Status != want {
+				t.Errorf("%s: %s is %s: %s, want %s", name, r.Check, r.Status, r.Detail, want)
+			}
+		}
 	}
 }

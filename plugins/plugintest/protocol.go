@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -27,9 +28,10 @@ var protocolChecks = []check[*plugins.Host]{
 	{"wrong configuration", checkWrongConfiguration},
 	{"calls it does not offer", checkNotOffered},
 	{"bad input", checkBadInput},
-	{"64 calls at once", checkConcurrent},
-	{"deadlines", checkDeadlines},
-	{"cancelled calls", checkCancelled},
+	{"64 calls sent at once are answered", checkConcurrent},
+	{"answers a short call during a long one", checkOverlap},
+	{"stays up when calls run out of time", checkDeadlines},
+	{"stays up when calls are cancelled", checkCancelled},
 	{"messages above 4 MiB", checkLarge},
 }
 
@@ -271,8 +273,117 @@ func checkConcurrent(s *suite, h *plugins.Host) error {
 	return parallel(callers, func(int) error { return call(s.ctx) })
 }
 
+// Of a long call: how long it has to take at least for a short one to fall into
+// it, how often that is tried, and how often it has to have come about for a
+// plugin to be judged by it.
+const (
+	longCall = 100 * time.Millisecond
+	attempts = 15
+	overlaps = 5
+)
+
+// checkOverlap expects an answer to a short call while a long one is under way,
+// which a plugin that serves one call after the other never gives. It compares
+// the order of two answers: a busy machine may hold up the short one, but not
+// every time.
+func checkOverlap(s *suite, h *plugins.Host) error {
+	short, err := s.sample(h)
+	if err != nil {
+		return err
+	}
+	long, takes, err := s.longCall(h)
+	if err != nil {
+		return err
+	}
+	fell := 0 // how many short calls were made during a long one
+	for range attempts {
+		var ended atomic.Bool
+		done := make(chan error, 1)
+		begin := time.Now()
+		go func() {
+			err := recovered(long)
+			ended.Store(true)
+			done <- err
+		}()
+		time.Sleep(takes / 2) // when the long one is being worked on
+		before := ended.Load()
+		err := short(s.ctx)
+		overlapped := !ended.Load()
+		if err := errors.Join(err, <-done); err != nil {
+			return err
+		}
+		takes = min(takes, time.Since(begin))
+		if overlapped {
+			return nil
+		}
+		if !before {
+			fell++
+		}
+		if fell == overlaps {
+			return fmt.Errorf("each of %d short calls was answered only after a call of %v that was sent before: serve calls on several threads", fell, takes.Round(time.Millisecond))
+		}
+	}
+	return skip("the time that its calls take varies too much to tell whether they wait for each other")
+}
+
+// longCall finds a call that takes long, and how long it does.
+func (s *suite) longCall(h *plugins.Host) (call func() error, takes time.Duration, err error) {
+	for size := 1; size <= 64; size *= 2 {
+		if call, err = s.sizedCall(h, size); err != nil {
+			return nil, 0, err
+		}
+		takes = s.Patience
+		for range 2 { // the first one may take longer than those after it
+			begin := time.Now()
+			if err := call(); err != nil {
+				return nil, 0, err
+			}
+			takes = min(takes, time.Since(begin))
+			if takes < longCall {
+				break
+			}
+		}
+		if takes >= longCall {
+			return call, takes, nil
+		}
+	}
+	return nil, 0, skip(fmt.Sprintf("no call of it takes %v, which would show whether calls wait for each other", longCall))
+}
+
+// sizedCall makes a call whose work grows with its size, from 1 to 64.
+func (s *suite) sizedCall(h *plugins.Host, size int) (func() error, error) {
+	ctx := s.ctx
+	switch {
+	case s.info.Serves(plugins.KindReranker):
+		r, err := h.Reranker()
+		c := Kilobytes(250 * size)
+		return func() error {
+			_, err := r.Rerank(ctx, mapmatched.Query{Text: "toll on the bridge road"}, c)
+			return err
+		}, err
+	case s.info.Serves(plugins.KindEmbedder):
+		e, err := h.Embedder()
+		texts := make([]string, 4*size)
+		for i, c := range Kilobytes(len(texts)) {
+			texts[i] = c.Text
+		}
+		return func() error {
+			_, err := e.Embed(ctx, texts)
+			return err
+		}, err
+	case s.info.Serves(plugins.KindDecoder):
+		d, err := h.Decoder()
+		t := randomTrellis(1, 5*size, 40)
+		return func() error {
+			_, err := d.Decode(ctx, t)
+			return err
+		}, err
+	}
+	return nil, skip("nothing is known that makes a call of this kind take long")
+}
+
 // checkDeadlines makes calls with little time: each is answered or ends with
-// the deadline.
+// the deadline, which the host sees to. The plugin has to bear it.
 func checkDeadlines(s *suite, h *plugins.Host) error {
 	call, err := s.sample(h)
 	if err != nil {
@@ -288,7 +399,7 @@ func checkDeadlines(s *suite, h *plugins.Host) error {
 	})
 }
 
-// checkCancelled cancels calls at various moments.
+// checkCancelled cancels calls at various moments. The plugin has to bear it.
 func checkCancelled(s *suite, h *plugins.Host) error {
 	call, err := s.sample(h)
 	if err != nil {

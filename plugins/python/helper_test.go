@@ -21,14 +21,30 @@ import (
 // own is a plugin that fails at some questions.
 const own = `#!/usr/bin/python3
 import logging
-from mmplug_plugin import serve
+import sys
+from mmplug_plugin import invalid, serve
 
 class Own:
     def Rerank(self, request, response, context):
         logging.warning("asked: %s", request.query.text)
         print("printed, not logged")
-        if request.query.text == "crash":
-            raise KeyError("no such thing")
+        match request.query.text:
+            case "crash":
+                raise KeyError("no such thing")
+            case "exit":
+                sys.exit("had enough")
+            case "interrupt":
+                raise KeyboardInterrupt
+            case "surrogate":
+                raise ValueError("half a \ud83d rocket")
+            case "invalid surrogate":
+                raise invalid("half a \ud83d rocket")
+            case "log":
+                try:
+                    1 / 0
+                except ZeroDivisionError:
+                    logging.exception("cannot divide", extra={"shard": 7, "nan": float("nan"), "part": {1, }, "level": "mine"})
+                logging.error("half a \ud83d rocket %s", "and", "too many")
         for c in request.candidates:
             response.scores.add(chunk_id=c.chunk_id, score=float(len(c.text)))
 
@@ -70,7 +86,7 @@ func (b *buffer) String() string {
 // logged arrives in the host's log, and what is printed does no harm.
 func TestExceptionsAndLog(t *testing.T) {
 	var log buffer
-	host, err := plugins.Open(t.Context(), script(t), &plugins.Options{AllowUnlocked: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	host, err := plugins.Open(t.Context(), script(t), &plugins.Options{AllowUnlocked: true, CallTimeout: 20 * time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +95,20 @@ func TestExceptionsAndLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	candidates := []mapmatched.Candidate{{ChunkID: "a", Text: "four"}}
-	_, err = reranker.Rerank(t.Context(), mapmatched.Query{Text: "crash"}, candidates)
-	if err == nil || !strings.Contains(err.Error(), "KeyError: 'no such thing' (mmplug-reranker-own:10)") {
-		t.Errorf("error %v, want the exception and its line", err)
+	for text, want := range map[string]string{
+		"crash":             "KeyError: 'no such thing' (mmplug-reranker-own:12)",
+		"exit":              "SystemExit: had enough (mmplug-reranker-own:14)",
+		"interrupt":         "KeyboardInterrupt: (mmplug-reranker-own:16)",
+		"surrogate":         "ValueError: half a ? rocket (mmplug-reranker-own:18)",
+		"invalid surrogate": "half a ? rocket",
+	} {
+		_, err = reranker.Rerank(t.Context(), mapmatched.Query{Text: text}, candidates)
+		if err == nil || !strings.Contains(err.Error(), want) || mapmatched.KindOf(err) == mapmatched.KindDeadline {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+	if _, err := reranker.Rerank(t.Context(), mapmatched.Query{Text: "log"}, candidates); err != nil {
+		t.Error(err)
 	}
 	got, err := reranker.Rerank(t.Context(), mapmatched.Query{Text: "again"}, candidates)
 	if err != nil || len(got) != 1 || got[0] != (mapmatched.Scored{ChunkID: "a", Score: 4}) {
@@ -93,7 +120,10 @@ func TestExceptionsAndLog(t *testing.T) {
 	if err := host.Close(); err != nil { // everything logged is there then
 		t.Error(err)
 	}
-	for _, want := range []string{`level=WARN msg="asked: crash" plugin=own`, "level=ERROR", "Traceback"} {
+	for _, want := range []string{
+		`level=WARN msg="asked: crash" plugin=own`, "level=ERROR", "Traceback",
+		`level=ERROR msg="cannot divide" plugin=own attrs.exception="Traceback`, "ZeroDivisionError: division by zero", " attrs.level=mine attrs.nan=nan attrs.part={1} attrs.shard=7",
+	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, log.String())
 		}
@@ -145,4 +175,19 @@ func TestEndsWithItsHost(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("%d files are left behind, error %v", len(entries), err)
 	}
+}
+
+// hostMain is the host that TestHostKilled kills: this program, started again.
+func hostMain() bool {
+	path := os.Getenv("MM_TEST_HOST")
+	if path == "" {
+		return false
+	}
+	host, err := plugins.Open(context.Background(), path, &plugins.Options{AllowUnlocked: true})
+	if err != nil {
+		fmt.Println(err)
+		return true
+	}
+	fmt.Println(host.Pid())
+	select {}
 }

@@ -21,6 +21,7 @@ logging, whose records arrive in the log of the host.
 
 import base64
 import concurrent.futures
+import contextlib
 import datetime
 import json
 import logging
@@ -142,8 +143,10 @@ def serve(name, version, services, description="", capabilities=(), config_schem
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host
-    directory = tempfile.mkdtemp(prefix="py", dir=os.environ.get("PLUGIN_UNIX_SOCKET_DIR") or None)
-    path = os.path.join(directory, "s")
+    # The host has made a directory for this process alone.
+    own = os.environ.get("PLUGIN_UNIX_SOCKET_DIR")
+    directory = own or tempfile.mkdtemp(prefix="py")
+    path = os.path.join(directory, "plugin.sock")
     try:
         certificate = _listen(server, path)
         server.start()
@@ -153,7 +156,11 @@ def serve(name, version, services, description="", capabilities=(), config_schem
         stop.wait()
         server.stop(grace=1).wait()
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        if own:
+            with contextlib.suppress(OSError):  # the host has removed it already
+                os.unlink(path)
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
     os._exit(0)  # calls that do not end keep nobody waiting
 
 
@@ -189,12 +196,12 @@ def _call(function, response_type):
             return response
         except PluginError as err:
             code, message, cause = err.code, str(err), err.cause
-        except Exception as err:  # fails this call alone
+        except BaseException as err:  # sys.exit too: it fails this call alone
             logging.error("%s", traceback.format_exc())
             at = traceback.extract_tb(err.__traceback__)[-1]
             code, cause = grpc.StatusCode.INTERNAL, ""
             message = f"{type(err).__name__}: {err} ({os.path.basename(at.filename)}:{at.lineno})"
-        message = " ".join(message.split())
+        message = " ".join(message.encode(errors="replace").decode().split())  # lone surrogates
         if cause:
             details = _status(code.value[0], message, MESSAGES["ErrorDetail"](cause=cause))
             context.set_trailing_metadata((("grpc-status-details-bin", details),))
@@ -272,19 +279,45 @@ def _listen(server, path):
     return base64.b64encode(der).decode().rstrip("=")
 
 
+# What a record of logging has without being given anything.
+RECORD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
 class _HostHandler(logging.Handler):
-    """Writes records as the host reads them: a JSON object a line."""
+    """Writes records as the host reads them: a JSON object a line. What is
+    given as extra becomes attributes, an exception the attribute exception."""
 
     def emit(self, record):
+        try:
+            self._write(record)
+        except Exception:
+            self.handleError(record)
+
+    def _write(self, record):
         levels = ((logging.ERROR, "error"), (logging.WARNING, "warn"), (logging.INFO, "info"), (logging.DEBUG, "debug"))
-        level = next((name for least, name in levels if record.levelno >= least), "trace")
-        line = json.dumps({
-            "@level": level,
+        line = {
+            "@level": next((name for least, name in levels if record.levelno >= least), "trace"),
             "@message": record.getMessage(),
             "@timestamp": datetime.datetime.now(datetime.timezone.utc).isoformat(),
-        })
-        sys.stderr.write(line + "\n")
+        }
+        if record.exc_info:
+            line["exception"] = logging.Formatter().formatException(record.exc_info)
+        if record.stack_info:
+            line["stack"] = record.stack_info
+        for key, value in vars(record).items():
+            if key not in RECORD:
+                line.setdefault(key, _plain(value))
+        sys.stderr.write(json.dumps(line) + "\n")
         sys.stderr.flush()
+
+
+def _plain(value):
+    """The value, or its text where JSON cannot have it."""
+    try:
+        json.dumps(value, allow_nan=False)
+        return value
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
 
 
 def _log_to_host():

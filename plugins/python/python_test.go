@@ -28,6 +28,9 @@ var packed struct {
 }
 
 func TestMain(m *testing.M) {
+	if hostMain() {
+		return
+	}
 	code := m.Run()
 	if packed.dir != "" {
 		_ = os.RemoveAll(packed.dir) // what is left is in the directory for temporary files

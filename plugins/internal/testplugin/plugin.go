@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -216,6 +217,20 @@ func (Reranker) Rerank(ctx context.Context, q mapmatched.Query, c []mapmatched.C
 	case "directory":
 		wd, err := os.Getwd()
 		return []mapmatched.Scored{{ChunkID: wd}}, err
+	case "files": // what it has open, where the system has a list
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			return nil, err
+		}
+		var out []mapmatched.Scored
+		for _, f := range files {
+			if at, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil { // the list itself is closed again
+				out = append(out, mapmatched.Scored{ChunkID: at})
+			}
+		}
+		return out, nil
+	case "forbid": // leave a directory that nobody may look into
+		return nil, errors.Join(os.MkdirAll("a/b/c", 0o700), os.Chmod("a/b", 0), os.Chmod("a", 0o500))
 	case "deadline":
 		left := -1.0
 		if d, ok := ctx.Deadline(); ok {

@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/rpc"
 	"os"
 	"path/filepath"
@@ -33,6 +34,17 @@ func main() {
 		time.Sleep(time.Hour)
 	case "stopped":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "closed":
+		_ = os.Stdout.Close()
+		time.Sleep(time.Hour)
+	case "mute": // serves nothing, not even what it is
+		raw(1, "MMPLUG_PLUGIN", "mapmatched-retrieval")
+		return
+	case "slowend":
+		defer func() {
+			time.Sleep(2500 * time.Millisecond) // longer than go-plugin waits by itself
+			slog.Warn("everything is written")
+		}()
 	case "chatty":
 		fmt.Fprintln(os.Stderr, strings.Repeat("z", 1<<20))
 	case "newer":
@@ -50,6 +62,7 @@ func main() {
 	}
 	p := testplugin.Plugin()
 	if strings.HasSuffix(name, "-strict") {
+		p.Name += "-strict"
 		p.Schema = []byte(`{"type": "object", "required": ["dimension"], "properties": {"dimension": {"type": "integer"}}}`)
 	}
 	plugins.Serve(p)
