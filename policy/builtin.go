@@ -16,6 +16,11 @@ var builtinFiles embed.FS
 // at its default.
 const Plain = "plain"
 
+// Conversational is the name of the built-in policy that was tuned on labelled
+// conversations: context arms behind a gate, costs by kind of move, the reply
+// and proposals. It is frozen with the report of its tuning.
+const Conversational = "conversational"
+
 const builtinExtension = ".policy.yaml"
 
 // Builtins lists the names of the built-in policies in ascending order.

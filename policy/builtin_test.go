@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"slices"
@@ -11,14 +12,29 @@ import (
 
 var updateBuiltin = flag.Bool("update-builtin", false, "write the built-in policy files anew")
 
-func TestBuiltinPlain(t *testing.T) {
-	want := Default()
-	want.Name, want.Description = Plain, "the pure decoder: every section at its default"
+// evidenceOfBuiltin is the digest of the report that a built-in policy is frozen
+// on.
+func evidenceOfBuiltin(t *testing.T, name string) (evidence string, report []byte) {
+	t.Helper()
+	path := "../docs/reports/" + name + ".json"
+	evidence, err := EvidenceOf(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return evidence, report
+}
+
+// builtinIs holds the file of a built-in policy to the commented form of want.
+func builtinIs(t *testing.T, want *Policy) {
+	t.Helper()
 	file, err := commented(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const path = "builtin/plain.policy.yaml"
+	path := "builtin/" + want.Name + builtinExtension
 	if *updateBuiltin {
 		if err := os.WriteFile(path, file, 0o644); err != nil {
 			t.Fatal(err)
@@ -29,17 +45,51 @@ func TestBuiltinPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(onDisk, file) {
-		t.Errorf("%s is not the commented form of the defaults: run go test -update-builtin", path)
+		t.Errorf("%s is not what it should be: run go test -update-builtin ./policy", path)
 	}
-	p, err := Builtin(Plain)
+	p, err := Builtin(want.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Digest() != want.Digest() || p.Name != Plain || p.Frozen() {
-		t.Errorf("name %q, digest %s, frozen %t; want %q, %s and not frozen", p.Name, p.Digest(), p.Frozen(), Plain, want.Digest())
+	if p.Digest() != want.Digest() || p.Name != want.Name || !p.Frozen() || !slices.Contains(Builtins(), want.Name) {
+		t.Errorf("name %q, digest %s, frozen %t; want %q, %s and frozen", p.Name, p.Digest(), p.Frozen(), want.Name, want.Digest())
 	}
-	if names := Builtins(); !slices.Contains(names, Plain) || !slices.IsSorted(names) {
+}
+
+func TestBuiltinPlain(t *testing.T) {
+	want := Default()
+	want.Name, want.Description, want.StatedDigest = Plain, "the pure decoder: every section at its default", want.Digest()
+	var report []byte
+	want.Evidence, report = evidenceOfBuiltin(t, Plain)
+	builtinIs(t, want)
+	if !bytes.Contains(report, []byte(want.StatedDigest)) {
+		t.Error("the report is of another policy")
+	}
+	if names := Builtins(); !slices.IsSorted(names) {
 		t.Errorf("built-in policies %v", names)
+	}
+}
+
+// TestBuiltinConversational: the policy is that of its report, frozen on it.
+func TestBuiltinConversational(t *testing.T) {
+	want, err := Builtin(Conversational)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evidence, raw := evidenceOfBuiltin(t, Conversational)
+	if want.Evidence != evidence {
+		t.Errorf("frozen on %s, the report has %s", want.Evidence, evidence)
+	}
+	builtinIs(t, want)
+	var report struct {
+		Policy  struct{ Name, Digest string }
+		Refused []string
+	}
+	if err := json.Unmarshal(raw, &report); err != nil {
+		t.Fatal(err)
+	}
+	if report.Policy.Name != Conversational || report.Policy.Digest != want.Digest() || len(report.Refused) > 0 {
+		t.Errorf("the report is of %+v, refused %q", report.Policy, report.Refused)
 	}
 }
 

@@ -92,6 +92,10 @@ type Answer struct {
 	*mapmatched.Result
 	// PolicyName and PolicyDigest are those of the policy in force.
 	PolicyName, PolicyDigest string
+	// Alone is what the words of the turn alone find first; nil when they find
+	// nothing. Under context arms Result.Pointwise is something else: what the
+	// turn with its context finds, undecoded.
+	Alone *mapmatched.Candidate
 	// Order is what to show or read, best first: the ranking, or what the
 	// reranker made of it.
 	Order []mapmatched.Candidate
@@ -163,7 +167,8 @@ type turnState struct {
 	from     string           // the chunk that the turn goes on from, "" for the first
 	gate     *GateRecord
 	scale    float64 // of transition costs
-	heard    *heard  // what the last reply finds, nil when nothing is read into it
+	alone    *mapmatched.Candidate
+	heard    *heard // what the last reply finds, nil when nothing is read into it
 	mu       sync.Mutex
 	degraded []Degraded
 }
@@ -363,7 +368,7 @@ func (r *Retriever) Ask(ctx context.Context, q Query) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Result: result, PolicyName: r.policy.Name, PolicyDigest: r.digest, Gate: t.gate, Activation: Emit}
+	a := &Answer{Result: result, PolicyName: r.policy.Name, PolicyDigest: r.digest, Alone: t.alone, Gate: t.gate, Activation: Emit}
 	for _, ranked := range result.Ranking {
 		a.Order = append(a.Order, ranked.Candidate)
 	}

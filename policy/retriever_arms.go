@@ -78,6 +78,9 @@ func (r *Retriever) search(ctx context.Context, q mapmatched.Query, limit int) (
 	}
 	raw, err := r.fused(ctx, t, r.parts.Arms, q, most, "")
 	f := found{raw, len(r.parts.Arms) > 1}
+	if len(raw) > 0 {
+		t.alone = &raw[0]
+	}
 	if err != nil || p.Stage != StageActive {
 		return f, err
 	}

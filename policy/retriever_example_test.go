@@ -3,7 +3,6 @@ package policy_test
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/mapmatched/mmplug/mapmatched"
 	"github.com/mapmatched/mmplug/policy"
@@ -12,11 +11,8 @@ import (
 // A conversation under a policy whose activation gate is active. The store here
 // is a list of answers, one for each turn.
 func ExampleNew() {
-	p, err := policy.Builtin(policy.Plain)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
+	p := policy.Default()
+	p.Name = "shy"
 	p.Activation.Stage = policy.StageActive
 
 	store, err := mapmatched.NewSliceProvider([][]mapmatched.Candidate{

@@ -1074,3 +1074,23 @@ func TestPlainTextProvidersGetOneQueryForEachArm(t *testing.T) {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
 }
+
+// TestAlone: what the words of the turn find first, whatever the context says.
+func TestAlone(t *testing.T) {
+	w := newWorld()
+	for name, change := range map[string]func(p *Policy){"plain": nil, "contextual": allActive} {
+		p := newPolicy(change)
+		p.Rerank.Mode = RerankOff
+		r := mustNew(t, p, w.full(t))
+		for i, text := range talk {
+			a := mustAsk(t, r, text)
+			alone, err := lexicalArm{w}.Candidates(t.Context(), mapmatched.Query{Text: text}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (a.Alone == nil) != (len(alone) == 0) || a.Alone != nil && a.Alone.ChunkID != alone[0].ChunkID {
+				t.Errorf("%s, turn %d: %v, want %v", name, i, a.Alone, alone)
+			}
+		}
+	}
+}

@@ -334,8 +334,8 @@ func (c *conversation) turn(ctx context.Context, question string, a *policy.Answ
 		t.Degraded = append(t.Degraded, d.Arm)
 	}
 	t.Reranked = rerankedOf(a)
-	if best := r.Pointwise(); best != nil {
-		t.Pointwise = &best.ChunkID
+	if a.Alone != nil {
+		t.Pointwise = &a.Alone.ChunkID
 	}
 	for _, ranked := range r.Ranking {
 		t.Texts[ranked.ChunkID] = ranked.Text
@@ -406,20 +406,22 @@ func (c *conversation) print(ctx context.Context, question string, a *policy.Ans
 		_, err := io.WriteString(c.std.out, b.String())
 		return err
 	}
-	best, texts := r.Pointwise(), map[string]string{}
-	for _, ranked := range []*mapmatched.Ranked{r.Decoded(), best} {
-		texts[ranked.ChunkID] = ranked.Text
+	best, texts := a.Alone, map[string]string{r.ChunkID: r.Decoded().Text}
+	if best == nil { // the context found something, the words of the turn did not
+		best = &mapmatched.Candidate{ChunkID: r.ChunkID}
+	} else if texts[best.ChunkID] == "" {
+		texts[best.ChunkID] = best.Text
 	}
 	if err := c.addTexts(ctx, texts, nil); err != nil {
 		return err
 	}
-	passage := func(label string, ranked mapmatched.Ranked, note string) {
-		fmt.Fprintf(&b, "    %s %s%s\n", label, printable(ranked.ChunkID), note)
-		fmt.Fprintf(&b, "      %s\n", s.dim(snippet(texts[ranked.ChunkID], width-8)))
+	passage := func(label, chunkID, note string) {
+		fmt.Fprintf(&b, "    %s %s%s\n", label, printable(chunkID), note)
+		fmt.Fprintf(&b, "      %s\n", s.dim(snippet(texts[chunkID], width-8)))
 	}
-	passage(s.green("decoded  "), *r.Decoded(), fmt.Sprintf("  (confidence %.2f)", r.Confidence))
+	passage(s.green("decoded  "), r.ChunkID, fmt.Sprintf("  (confidence %.2f)", r.Confidence))
 	if best.ChunkID != r.ChunkID {
-		passage(s.red("alone    "), *best, "  (what this question finds without the conversation)")
+		passage(s.red("alone    "), best.ChunkID, "  (what this question finds without the conversation)")
 	}
 	for i, ranked := range r.Ranking[1:min(1+next, len(r.Ranking))] {
 		if ranked.ChunkID != best.ChunkID {

@@ -122,7 +122,7 @@ func TestAskStoreRefuses(t *testing.T) {
 		{exitUsage, []string{"--provider", at, "--arm", "dense"}, []string{"--arm is for --index"}},
 		{exitFailed, []string{"--provider", at}, []string{"the vector of turn 0 is missing", "--embed makes those of the questions"}},
 		{exitFailed, []string{"--provider", at, "--embed", "testwords:counter?model=road,noise"}, []string{"another model", `model is "road,noise,plain", wanted "road,noise"`}},
-		{exitFailed, []string{"--provider", "faiss:" + index + "?ids=" + lines}, []string{"policy plain needs a graph", "--graph URL", "decode.transition_weight 0"}},
+		{exitFailed, []string{"--provider", "faiss:" + index + "?ids=" + lines}, []string{"policy conversational needs a graph", "--graph URL", "decode.transition_weight 0"}},
 		{exitFailed, []string{"--provider", at, "--embed", threeWords, "--graph", "graph:" + filepath.Join(dir, "none.mmg")}, []string{"there is no such file: make one"}},
 		{exitFailed, []string{"--provider", "nowhere:x"}, []string{`unknown scheme "nowhere"`}},
 		{exitFailed, []string{"--provider", strings.Replace(at, "/pages", "/none", 1)}, []string{"none", "qdrant: open"}},
@@ -183,7 +183,7 @@ func TestStoreAwayInConversation(t *testing.T) {
 
 func TestChatOutlivesStore(t *testing.T) {
 	s, _, at := storedDocs(t)
-	whole := fine(t, aboutNoise+"\n"+aboutRoad+"\n", "chat", "--provider", at, "--embed", threeWords)
+	whole := fine(t, aboutNoise+"\n"+aboutRoad+"\n", "chat", "--policy", "plain", "--provider", at, "--embed", threeWords)
 	in, questions := io.Pipe()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -193,7 +193,7 @@ func TestChatOutlivesStore(t *testing.T) {
 	complaints := &waitingFor{line: make(chan string, 10)}
 	code := make(chan int)
 	go func() {
-		code <- run(t.Context(), []string{"chat", "--provider", at, "--embed", threeWords}, stdio{in, io.MultiWriter(out, complaints), complaints})
+		code <- run(t.Context(), []string{"chat", "--policy", "plain", "--provider", at, "--embed", threeWords}, stdio{in, io.MultiWriter(out, complaints), complaints})
 	}()
 	say := func(question string) { _, _ = io.WriteString(questions, question+"\n") }
 	say(aboutNoise)

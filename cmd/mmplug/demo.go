@@ -83,11 +83,11 @@ func demo(ctx context.Context, std stdio, keep, html string, asJSON bool) error 
 			return err
 		}
 		turns = append(turns, t)
-		best := r.Pointwise()
+		best := a.Alone
 		if best == nil {
 			return fmt.Errorf("the demo question %q finds nothing", scripted.Question)
 		}
-		pointwiseRight, decodedRight := isAbout(*best, scripted), isAbout(*r.Decoded(), scripted)
+		pointwiseRight, decodedRight := isAbout(*best, scripted), isAbout(r.Decoded().Candidate, scripted)
 		alone, together = alone+toInt(pointwiseRight), together+toInt(decodedRight)
 		if asJSON {
 			continue
@@ -106,7 +106,7 @@ func demo(ctx context.Context, std stdio, keep, html string, asJSON bool) error 
 }
 
 // isAbout reports whether a candidate is the section that answers a turn.
-func isAbout(c mapmatched.Ranked, t handbook.Turn) bool {
+func isAbout(c mapmatched.Candidate, t handbook.Turn) bool {
 	section, _ := c.Metadata["section"].(string)
 	return c.Metadata["document"] == t.Page && (section == t.Heading || strings.HasSuffix(section, " > "+t.Heading))
 }
@@ -118,7 +118,7 @@ func toInt(b bool) int {
 	return 0
 }
 
-func (c *conversation) printDemo(t handbook.Turn, r *mapmatched.Result, best mapmatched.Ranked, pointwiseRight, decodedRight bool) error {
+func (c *conversation) printDemo(t handbook.Turn, r *mapmatched.Result, best mapmatched.Candidate, pointwiseRight, decodedRight bool) error {
 	s := styleFor(c.std.out)
 	mark := func(right bool) string {
 		if right {
@@ -144,7 +144,7 @@ func withoutHeading(text string) string {
 func (c *conversation) printDemoEnd(alone, together int, keep string) error {
 	var b strings.Builder
 	n := len(handbook.Conversation)
-	fmt.Fprintf(&b, "\nSearched alone, %d of %d turns find the right section; decoded, %d of %d.\n\nWhy: the trace, in which turns count from 0 and distances are steps in the graph of the handbook.\n\n%s\n\n",
+	fmt.Fprintf(&b, "\nSearched alone, %d of %d turns find the right section; decoded, %d of %d.\n\nWhy: the trace, in which turns count from 0 and distances are what the moves cost.\n\n%s\n\n",
 		alone, n, together, n, c.session().Trace().Text())
 	if c.flags.html != "" {
 		fmt.Fprintf(&b, "The same as a picture: %s\n", c.flags.html)

@@ -62,10 +62,8 @@ func run(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 
-	p, err := policy.Builtin(policy.Plain)
-	if err != nil {
-		return err
-	}
+	p := policy.Default()
+	p.Name = "reranked"
 	p.Rerank.Mode, p.Rerank.BudgetMS = policy.RerankSync, 5000
 	provider, err := mapmatched.NewSliceProvider(found)
 	if err != nil {
