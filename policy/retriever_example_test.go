@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/mapmatched/mmplug/mapmatched"
 	"github.com/mapmatched/mmplug/policy"
