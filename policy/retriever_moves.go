@@ -33,6 +33,8 @@ type moveGraph struct {
 	mapmatched.CorpusGraph
 	retriever *Retriever
 	policy    Transition
+	told      moveSet
+	costs     map[Move]float64
 	shift     float64
 	maximum   float64 // largest cost, shifted
 	byEdge    bool    // moves are told by edge types too
@@ -41,13 +43,15 @@ type moveGraph struct {
 }
 
 func newMoveGraph(r *Retriever) (*moveGraph, error) {
-	g := &moveGraph{CorpusGraph: r.parts.Graph, retriever: r, policy: r.policy.Transition, places: map[string]Place{}, edges: map[string][]Link{}}
+	g := &moveGraph{CorpusGraph: r.parts.Graph, retriever: r, policy: r.policy.Transition, told: r.policy.Transition.told(),
+		costs: map[Move]float64{}, places: map[string]Place{}, edges: map[string][]Link{}}
 	least, most := 0.0, 0.0
 	for _, move := range sortedKeys(g.policy.P) {
 		cost, err := g.policy.Cost(Move(move))
 		if err != nil {
 			return nil, err
 		}
+		g.costs[Move(move)] = cost
 		least, most = min(least, cost), max(most, cost)
 		switch Move(move) {
 		case MoveStay, MoveNext, MovePrevious, MoveSection, MoveDocument, MoveJump:
@@ -85,15 +89,17 @@ func (g *moveGraph) Distances(ctx context.Context, from, to []string, dst []floa
 	if err := g.learn(ctx, from, to); err != nil {
 		return err
 	}
+	places := make([]Place, len(to))
+	for j, b := range to {
+		places[j] = g.places[b]
+	}
 	for i, a := range from {
+		place := g.places[a]
 		for j, b := range to {
-			d := &dst[i*len(to)+j]
-			record, err := g.policy.Evaluate(g.places[a], g.places[b], g.edge(a, b), *d)
-			if err != nil {
-				return err
-			}
+			d := &dst[i*len(to)+j] // 0 unless the distance is kept
+			cost := g.costs[g.told.move(place, places[j], g.edge(a, b))] + *d
 			// Rounding may not lead out of the range that was announced.
-			*d = float64(g.retriever.turn.scale * min(max(record.Cost+g.shift, 0), g.maximum))
+			*d = float64(g.retriever.turn.scale * min(max(cost+g.shift, 0), g.maximum))
 		}
 	}
 	return nil
@@ -150,6 +156,9 @@ func (g *moveGraph) learn(ctx context.Context, from, to []string) error {
 // edge is the type of the first edge between two chunks that is a move, "" when
 // there is none.
 func (g *moveGraph) edge(from, to string) mapmatched.EdgeType {
+	if !g.byEdge {
+		return ""
+	}
 	for _, link := range g.edges[from] {
 		if _, listed := g.policy.P[string(link.Type)]; listed && link.ChunkID == to {
 			return link.Type

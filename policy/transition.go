@@ -36,20 +36,41 @@ func PlaceOf(c mapmatched.Chunk) Place { return Place{c.ID, c.Document, c.Sectio
 // previous, section, document, the edge type, and jump, among the moves that
 // t.P lists. Jump always applies.
 func (t *Transition) Move(from, to Place, edge mapmatched.EdgeType) Move {
-	inside := from.Document != "" && from.Document == to.Document
-	for _, m := range []struct {
-		move    Move
-		applies bool
-	}{
-		{MoveStay, from.ChunkID == to.ChunkID},
-		{MoveNext, inside && to.Ordinal == from.Ordinal+1},
-		{MovePrevious, inside && to.Ordinal == from.Ordinal-1},
-		{MoveSection, inside && from.Section != "" && from.Section == to.Section},
-		{MoveDocument, inside},
-		{Move(edge), edge != ""},
-	} {
-		if _, listed := t.P[string(m.move)]; listed && m.applies {
-			return m.move
+	told := t.told()
+	return told.move(from, to, edge)
+}
+
+// moveSet is the moves that a policy tells apart.
+type moveSet struct {
+	stay, next, previous, section, document bool
+	edges                                   map[string]float64 // transition.p, which lists the edge types
+}
+
+func (t *Transition) told() moveSet {
+	listed := func(m Move) bool { _, found := t.P[string(m)]; return found }
+	return moveSet{listed(MoveStay), listed(MoveNext), listed(MovePrevious), listed(MoveSection), listed(MoveDocument), t.P}
+}
+
+// move is Transition.Move.
+func (s *moveSet) move(from, to Place, edge mapmatched.EdgeType) Move {
+	if s.stay && from.ChunkID == to.ChunkID {
+		return MoveStay
+	}
+	if from.Document != "" && from.Document == to.Document {
+		switch {
+		case s.next && to.Ordinal == from.Ordinal+1:
+			return MoveNext
+		case s.previous && to.Ordinal == from.Ordinal-1:
+			return MovePrevious
+		case s.section && from.Section != "" && from.Section == to.Section:
+			return MoveSection
+		case s.document:
+			return MoveDocument
+		}
+	}
+	if edge != "" {
+		if _, listed := s.edges[string(edge)]; listed {
+			return Move(edge)
 		}
 	}
 	return MoveJump
