@@ -265,7 +265,8 @@ func dataReport(d *Data) DataReport {
 // versions are the tags of the formulas that a report depends on beside its
 // policies.
 func versions() map[string]string {
-	return map[string]string{"decode": policy.DecodeV1, "context": policy.ContextV1, "transition": policy.TransitionV1, "lexical": lexical.AnalyzerTag}
+	return map[string]string{"decode": policy.DecodeV1, "context": policy.ContextV1, "transition": policy.TransitionV1, "reply": policy.ReplyV1,
+		"proposals": policy.ProposalsV1, "fusion": policy.HybridFusionPreV1, "lexical": lexical.AnalyzerTag}
 }
 
 func methodReport(m *Method) MethodReport {

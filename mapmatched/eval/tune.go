@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -92,7 +91,8 @@ var tuneLags = []int{0, 1, 2, 4}
 // the reply, the candidate limit, the survivors and the order of ranking by the
 // mean nDCG@3 against pointwise of follow-ups and of all turns, minding turns
 // that stand alone and switches of topic, drawn back towards the base; and for
-// the lag when that is done. Conversations are dealt into folds. Each fold is
+// the lag when that is done. Conversations are dealt into folds, those that
+// share a turn into the same one. Each fold is
 // reported by a policy that was fitted on others, and stopped early where
 // further ones like it best; the tuned policy is fitted on all, for as many
 // generations as the validation of all folds together likes best.
@@ -245,6 +245,7 @@ func newTuning(ctx context.Context, start *policy.Policy, sets []TuneSet, opts *
 	for _, tunable := range tunables() {
 		t.standard = append(t.standard, tunable.get(start))
 	}
+	dealt := dealFolds(sets, folds)
 	for i := range sets {
 		tracks, list, pointwise, err := newTracks(ctx, sets[i].World, start, t.gammas, t.workers)
 		if err != nil {
@@ -254,17 +255,16 @@ func newTuning(ctx context.Context, start *policy.Policy, sets []TuneSet, opts *
 		if weight == 0 {
 			weight = 1
 		}
-		set := searchSet{tracks: tracks, weight: weight}
+		set := searchSet{tracks: tracks, weight: weight, folds: dealt[i]}
 		present := map[int]bool{}
 		for c := range tracks {
-			fold := foldOf(sets[i].World.data.Conversations[c].ID, folds)
-			set.folds = append(set.folds, fold)
 			if len(pointwise.Conversations[c]) > 0 {
-				present[fold] = true
+				present[dealt[i][c]] = true
 			}
 		}
 		if findSlice(list, SliceAll).Turns > 0 && len(present) < folds {
-			return nil, fmt.Errorf("tune: set %d has labels in %d of %d folds: give more conversations, or fewer folds", i+1, len(present), folds)
+			return nil, fmt.Errorf("tune: the %d conversations of %s have labels in %d of %d folds, into which they are dealt by ID: give more of them",
+				len(tracks), sets[i].World.data.Name, len(present), folds)
 		}
 		t.scored += findSlice(list, SliceAll).Turns
 		t.search.sets = append(t.search.sets, set)
@@ -279,14 +279,6 @@ func newTuning(ctx context.Context, start *policy.Policy, sets []TuneSet, opts *
 		t.step()
 	}
 	return t, nil
-}
-
-// foldOf deals a conversation into a fold, by its ID, so that it is in the same
-// one whatever else is in the set.
-func foldOf(id string, folds int) int {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id)) // a hash never fails
-	return int(h.Sum64() % uint64(folds))
 }
 
 func (t *tuning) step() {
@@ -317,7 +309,7 @@ func (t *tuning) finish(p *policy.Policy) (*Tuned, error) {
 	}
 	t.report.Policy = NamedPolicy{p.Name, p.Digest()}
 	for i, tunable := range tunables() {
-		t.report.Parameters = append(t.report.Parameters, TunedParameter{Name: tunable.name, Step: tunable.step, Base: round(t.standard[i]), Tuned: round(tunable.get(p))})
+		t.report.Parameters = append(t.report.Parameters, TunedParameter{Name: tunable.name, Step: tunable.step, Start: round(t.standard[i]), Tuned: round(tunable.get(p))})
 	}
 	for _, run := range t.report.Runs {
 		if run.Fold == nil {
@@ -370,6 +362,10 @@ func (t *tuning) labelled(ctx context.Context) (*Tuned, error) {
 	p.Description = fmt.Sprintf("tuned on %d scored turns of %d sets", t.scored, len(t.sets))
 	if p, err = t.lag(ctx, p); err != nil {
 		return nil, err
+	}
+	for fold, own := range byFold { // reported as the policy is used
+		byFold[fold] = clonePolicy(own)
+		byFold[fold].Decode.FixedLag = p.Decode.FixedLag
 	}
 	for i := range t.sets {
 		report, err := t.reportOf(ctx, i, p, byFold)

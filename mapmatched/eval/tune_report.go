@@ -61,7 +61,7 @@ type MoveTable struct {
 type TunedParameter struct {
 	Name  string    `json:"name"`
 	Step  float64   `json:"step"` // by which it is moved at first
-	Base  float64   `json:"base"`
+	Start float64   `json:"start"` // where the search began: the base, where that has the stage on
 	Tuned float64   `json:"tuned"`
 	Folds []float64 `json:"folds,omitempty"`
 }
@@ -126,13 +126,13 @@ func (r *TuneReport) WriteMarkdown(w io.Writer) error {
 	if len(r.Sets) > 0 {
 		fmt.Fprintf(&b, "\nHeld out: every conversation by a policy that was fitted on others (%d folds). Tuned on all: the policy that was written, on what it was fitted on.\n", r.Folds)
 	}
-	b.WriteString("\n## Parameters\n\n| parameter | base | tuned | folds |\n|---|---:|---:|---|\n")
+	b.WriteString("\n## Parameters\n\n| parameter | start | tuned | folds |\n|---|---:|---:|---|\n")
 	for _, p := range r.Parameters {
 		var folds []string
 		for _, v := range p.Folds {
 			folds = append(folds, fmt.Sprintf("%.3g", v))
 		}
-		fmt.Fprintf(&b, "| %s | %.4g | %.4g | %s |\n", p.Name, p.Base, p.Tuned, strings.Join(folds, ", "))
+		fmt.Fprintf(&b, "| %s | %.4g | %.4g | %s |\n", p.Name, p.Start, p.Tuned, strings.Join(folds, ", "))
 	}
 	b.WriteString("\nWeights by their natural logarithm, moves by what they cost more than a jump.\n")
 	if len(r.Lags) > 0 {

@@ -259,6 +259,40 @@ func TestSetMoveCost(t *testing.T) {
 	}
 }
 
+// TestDealFolds: conversations that share a turn are dealt together, also over
+// sets; others by their own ID.
+func TestDealFolds(t *testing.T) {
+	whole := syntheticWorld(t, 40, nil)
+	joined := *whole.data
+	joined.Conversations = nil
+	for i := 0; i+1 < 20; i += 2 {
+		a, b := whole.data.Conversations[i], whole.data.Conversations[i+1]
+		a.ID = "joined-" + a.ID
+		a.Turns = append(append([]Turn{}, a.Turns...), b.Turns...)
+		joined.Conversations = append(joined.Conversations, a)
+	}
+	w, err := NewWorld(&joined, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dealt := dealFolds([]TuneSet{{World: whole}, {World: w}}, 5)
+	used := map[int]bool{}
+	for i := range joined.Conversations {
+		if a, b, both := dealt[0][2*i], dealt[0][2*i+1], dealt[1][i]; a != both || b != both {
+			t.Errorf("conversation %d is in fold %d, its parts in %d and %d", i, both, a, b)
+		}
+		used[dealt[1][i]] = true
+	}
+	for i := 20; i < 40; i++ {
+		if want := foldOf(whole.data.Conversations[i].ID, 5); dealt[0][i] != want {
+			t.Errorf("conversation %d is in fold %d, want %d", i, dealt[0][i], want)
+		}
+	}
+	if len(used) < 3 {
+		t.Errorf("all in %d folds", len(used))
+	}
+}
+
 func TestDigits(t *testing.T) {
 	for _, c := range []struct{ in, want float64 }{{0.123456, 0.1235}, {-1234.56, -1235}, {1e-7, 1e-7}, {0, 0}, {math.Copysign(0, -1), 0}} {
 		if got := digits(c.in); got != c.want || math.Signbit(got) != math.Signbit(c.want) {
@@ -352,7 +386,7 @@ func TestTuneErrors(t *testing.T) {
 		{"no sets", t.Context(), good(), nil, nil, "there are no conversations"},
 		{"folds", t.Context(), good(), []TuneSet{{World: w}}, &TuneOptions{Folds: 2}, "folds is 2"},
 		{"all at once", t.Context(), good(), []TuneSet{{World: w}}, &TuneOptions{Workers: -1, Samples: -1, Generations: -1}, "workers is -1"},
-		{"few conversations", t.Context(), good(), []TuneSet{{World: w}}, &TuneOptions{Folds: 40}, "give more conversations"},
+		{"few conversations", t.Context(), good(), []TuneSet{{World: w}}, &TuneOptions{Folds: 40}, "give more of them"},
 		{"invalid", t.Context(), with(func(p *policy.Policy) { p.Arms.Gamma = 2 }), []TuneSet{{World: w}}, nil, "arms.gamma"},
 		{"normalisation", t.Context(), with(func(p *policy.Policy) { p.Decode.ScoreNormalization = mapmatched.NormalizeNone }), []TuneSet{{World: w}}, nil, "decode.score_normalization"},
 		{"edge moves", t.Context(), with(func(p *policy.Policy) {
