@@ -31,7 +31,7 @@ func dealFolds(sets []TuneSet, folds int) [][]int {
 				if len(t.Gold) == 0 {
 					continue
 				}
-				key := strings.Join(append(t.GoldIDs(), t.Query), "\x00")
+				key := strings.Join(append(t.GoldIDs(), t.Query, t.Answer), "\x00")
 				other, known := first[key]
 				if !known {
 					first[key] = own

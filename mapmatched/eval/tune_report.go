@@ -60,7 +60,7 @@ type MoveTable struct {
 // logarithm, moves by what they cost more than a jump.
 type TunedParameter struct {
 	Name  string    `json:"name"`
-	Step  float64   `json:"step"` // by which it is moved at first
+	Step  float64   `json:"step"`  // by which it is moved at first
 	Start float64   `json:"start"` // where the search began: the base, where that has the stage on
 	Tuned float64   `json:"tuned"`
 	Folds []float64 `json:"folds,omitempty"`
