@@ -162,7 +162,7 @@ func (p *FusedProvider) Candidates(ctx context.Context, q mapmatched.Query, limi
 		for i, d := range missing {
 			errs[i] = fmt.Errorf("arm %q: %w", d.Arm, d.Err)
 		}
-		return nil, &noArmError{errs}
+		return nil, fmt.Errorf("fused provider: no arm answered: %w", &lineError{errs})
 	}
 	fused, err := p.fusion.Fuse(lists, limit)
 	if err != nil {
@@ -260,21 +260,6 @@ func mark(candidates []mapmatched.Candidate, missing []Degraded) {
 		}
 	}
 }
-
-// noArmError is the error of a turn that no arm answered.
-type noArmError struct{ errs []error }
-
-// Error implements error, in one line.
-func (e *noArmError) Error() string {
-	texts := make([]string, len(e.errs))
-	for i, err := range e.errs {
-		texts[i] = err.Error()
-	}
-	return "fused provider: no arm answered: " + strings.Join(texts, "; ")
-}
-
-// Unwrap returns the errors of all arms.
-func (e *noArmError) Unwrap() []error { return e.errs }
 
 // Close closes the arms that implement io.Closer, all of them even if one
 // fails. Every later call fails with mapmatched.ErrClosed; closing again does

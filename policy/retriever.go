@@ -208,6 +208,9 @@ func New(ctx context.Context, p *Policy, parts Parts) (*Retriever, error) {
 
 // newRetriever is a retriever without session and shadows.
 func newRetriever(ctx context.Context, p *Policy, parts Parts) (*Retriever, error) {
+	if p == nil {
+		return nil, fmt.Errorf("%w: the policy is nil: use policy.Builtin, or policy.Default with a name", mapmatched.ErrInvalidConfig)
+	}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("policy %s: %w", p.Name, err)
 	}
@@ -260,11 +263,14 @@ func (r *Retriever) check() error {
 	if p.Arms.Stage == StageActive && p.Fusion.Version == GeometricV1 {
 		fault("fusion.version is %s, which fuses no lists, and arms.stage is active: use %s or %s", GeometricV1, HybridFusionPreV1, RRFV1)
 	}
-	if p.Transition.Stage == StageActive && (parts.Chunks == nil || parts.Graph == nil) {
-		fault("transition.stage is active, which needs a graph and the places of chunks")
+	if p.Transition.Stage == StageActive && parts.Graph == nil {
+		fault("transition.stage is active, which needs a graph: set Parts.Graph")
 	}
-	if p.Proposals.Stage == StageActive && parts.Graph == nil {
-		fault("proposals.stage is active, which needs a graph")
+	if p.Transition.Stage == StageActive && parts.Chunks == nil {
+		fault("transition.stage is active, which needs the places of chunks: set Parts.Chunks")
+	}
+	if p.Proposals.Stage == StageActive && parts.Graph == nil && p.Transition.Stage != StageActive {
+		fault("proposals.stage is active, which needs a graph: set Parts.Graph")
 	}
 	if p.Decay.Stage == StageActive && parts.Edges == nil {
 		fault("decay.stage is active, which needs the edges of the graph")
@@ -282,8 +288,31 @@ func (r *Retriever) check() error {
 		errs = append(errs, fmt.Errorf("%w: the graph's maximum distance is %v, graph.maximum_distance is %v: build the graph under this policy",
 			mapmatched.ErrStaleIndex, g.MaximumDistance(), p.Graph.MaximumDistance))
 	}
-	return errors.Join(errs...)
+	return oneLine(errs)
 }
+
+// lineError is several errors in one line.
+type lineError struct{ errs []error }
+
+// oneLine joins errors, nil for none.
+func oneLine(errs []error) error {
+	if len(errs) < 2 {
+		return errors.Join(errs...)
+	}
+	return &lineError{errs}
+}
+
+// Error implements error.
+func (e *lineError) Error() string {
+	texts := make([]string, len(e.errs))
+	for i, err := range e.errs {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap returns the errors.
+func (e *lineError) Unwrap() []error { return e.errs }
 
 // fits checks the identity of the index.
 func (r *Retriever) fits(ctx context.Context) error {

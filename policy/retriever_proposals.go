@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -30,8 +31,12 @@ func (r *Retriever) propose(ctx context.Context, q mapmatched.Query, f found, li
 		return list, nil
 	}
 	ids, err := r.proposed(ctx, list)
-	if err != nil {
-		return nil, err
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil: // the turn has candidates without
+		r.turn.degrade(Degraded{q.Turn, string(KindProposals), errors.Is(err, context.DeadlineExceeded), err})
+		return list, nil
 	}
 	known := make(map[string]*mapmatched.Candidate, len(rest))
 	for i := range rest {
@@ -89,7 +94,7 @@ func (r *Retriever) proposed(ctx context.Context, list []mapmatched.Candidate) (
 		}
 		near, err := r.parts.Graph.Neighborhood(ctx, survivor, p.Radius)
 		if err != nil {
-			return nil, fmt.Errorf("proposals: the neighbourhood of %q: %w", survivor, err)
+			return nil, fmt.Errorf("the neighbourhood of %q: %w", survivor, err)
 		}
 		for _, n := range near {
 			add(n.ChunkID)

@@ -174,19 +174,21 @@ func (lonelyGraph) Neighborhood(context.Context, string, float64) ([]mapmatched.
 	return nil, errBroken
 }
 
-// TestProposalsOfAFailingGraph: the turn fails and leaves the conversation as it
-// was.
+// TestProposalsOfAFailingGraph: the turn goes on without, and says so; a
+// cancelled one fails.
 func TestProposalsOfAFailingGraph(t *testing.T) {
 	w := newWorld()
 	parts := w.parts(t)
 	parts.Graph = lonelyGraph{parts.Graph}
 	r := mustNew(t, newPolicy(func(p *Policy) { proposing(p); p.Arms.Stage = StageActive; p.Context.Radius = 0 }), parts)
-	if _, err := r.Ask(t.Context(), Query{Text: talk[0]}); err != nil && !errors.Is(err, errBroken) {
-		t.Fatal(err)
-	}
-	before := r.Session().Turns()
 	r.memory.survivors = []string{"key/1"}
-	if _, err := r.Ask(t.Context(), Query{Text: talk[1]}); !errors.Is(err, errBroken) || r.Session().Turns() != before {
+	a, err := r.Ask(t.Context(), Query{Text: talk[1]})
+	if err != nil || len(proposedIn(a)) != 0 || len(a.Degraded) != 1 || a.Degraded[0].Arm != "proposals" || !errors.Is(a.Degraded[0].Err, errBroken) {
+		t.Fatalf("%v, %+v", err, a)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Ask(ctx, Query{Text: talk[1]}); !errors.Is(err, context.Canceled) || r.Session().Turns() != 1 {
 		t.Fatalf("%v, %d turns", err, r.Session().Turns())
 	}
 }

@@ -1,6 +1,7 @@
 package weaviate
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/mapmatched/mmplug/mapmatched"
@@ -24,9 +25,9 @@ func benchClass(b *testing.B) string {
 	return class
 }
 
-// BenchmarkCandidates asks for 10 candidates: through the adapter, which asks for
-// one more to see equal scores, and by the bare call of the transport for 10,
-// whose answer is not looked at.
+// BenchmarkCandidates asks for 10 and 50 candidates: through the adapter, which
+// asks for one more to see equal scores, and by the bare call of the transport
+// for as many, whose answer is not looked at.
 func BenchmarkCandidates(b *testing.B) {
 	class := benchClass(b)
 	for _, transport := range transports {
@@ -35,36 +36,42 @@ func BenchmarkCandidates(b *testing.B) {
 		for i := range queries {
 			queries[i] = mapmatched.Query{Vector: randomUnit(13*i, benchDimension)}
 		}
-		b.Run(transport+"/candidates=10", func(b *testing.B) {
-			i := 0
-			for b.Loop() {
-				found, err := p.Candidates(b.Context(), queries[i%len(queries)], 10)
-				if err != nil || len(found) != 10 {
-					b.Fatal(len(found), err)
-				}
-				i++
-			}
-		})
-		b.Run(transport+"/raw=10", func(b *testing.B) {
-			i := 0
-			for b.Loop() {
-				request, err := p.request(b.Context(), queries[i%len(queries)])
-				if err != nil {
-					b.Fatal(err)
-				}
-				request.limit = 10
-				if transport == "grpc" {
-					_, err = p.server.grpc.Search(b.Context(), requestGRPC(request))
-				} else {
-					_, err = p.server.graphql.Raw().WithQuery(queryGraphQL(request)).Do(b.Context())
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
-				i++
-			}
-		})
+		for _, limit := range []int{10, 50} {
+			benchmarkLimit(b, p, transport, limit, queries)
+		}
 	}
+}
+
+func benchmarkLimit(b *testing.B, p *Provider, transport string, limit int, queries []mapmatched.Query) {
+	b.Run(fmt.Sprintf("%s/candidates=%d", transport, limit), func(b *testing.B) {
+		i := 0
+		for b.Loop() {
+			found, err := p.Candidates(b.Context(), queries[i%len(queries)], limit)
+			if err != nil || len(found) != limit {
+				b.Fatal(len(found), err)
+			}
+			i++
+		}
+	})
+	b.Run(fmt.Sprintf("%s/raw=%d", transport, limit), func(b *testing.B) {
+		i := 0
+		for b.Loop() {
+			request, err := p.request(b.Context(), queries[i%len(queries)])
+			if err != nil {
+				b.Fatal(err)
+			}
+			request.limit = limit
+			if transport == "grpc" {
+				_, err = p.server.grpc.Search(b.Context(), requestGRPC(request))
+			} else {
+				_, err = p.server.graphql.Raw().WithQuery(queryGraphQL(request)).Do(b.Context())
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			i++
+		}
+	})
 }
 
 // BenchmarkDistances asks for the distances of 20 × 20 chunks, whose edges come

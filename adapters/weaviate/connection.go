@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weaviate/weaviate-go-client/v4/weaviate/batch"
@@ -39,7 +40,8 @@ type server struct {
 	address string // host and port of the HTTP interface
 	timeout time.Duration
 	retries int
-	version string // of the server, such as "1.35.2"
+	version string       // of the server, such as "1.35.2"
+	refused atomic.Int64 // lowest limit that the server is known to refuse, 0 for none
 
 	rest      *connection.Connection
 	schema    *schema.API
@@ -155,6 +157,9 @@ func (s *server) dial(host string, o *Connection, config *tls.Config) error {
 	s.grpcConn, err = grpc.NewClient(target,
 		grpc.WithTransportCredentials(transport),
 		grpc.WithPerRPCCredentials(s.tokens),
+		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			return unreached(target, call(ctx, method, request, reply, conn, opts...))
+		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 2 * time.Second},

@@ -3,6 +3,8 @@ package weaviate
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/mapmatched/mmplug/mapmatched"
@@ -80,16 +82,40 @@ func (s *searcher) sample(ctx context.Context) (status mapmatched.Status, detail
 	case s.chunkID(&hits[0]) == "":
 		return mapmatched.StatusFailed, fmt.Sprintf("object %s has no chunk ID in property %s", hits[0].uuid, s.id), "name the property with the ID, or id=id for the UUID"
 	}
-	q := mapmatched.Query{Text: s.textOf(&hits[0]), Vector: hits[0].vector}
+	return s.sampleOf(ctx, &hits[0])
+}
+
+// sampleOf searches for what an object holds.
+func (s *searcher) sampleOf(ctx context.Context, h *hit) (status mapmatched.Status, detail, hint string) {
+	q := mapmatched.Query{Text: s.textOf(h), Vector: h.vector}
 	if q.Vector == nil && s.opts.Mode != ModeBM25 {
-		return mapmatched.StatusWarning, fmt.Sprintf("object %s has no vector", hits[0].uuid), "write the vectors of the corpus"
+		return mapmatched.StatusWarning, fmt.Sprintf("object %s has no vector", h.uuid), "write the vectors of the corpus"
 	}
-	found, err := s.Candidates(ctx, q, 1)
+	found, err := s.Candidates(ctx, q, sampleLimit)
 	if err != nil {
 		return mapmatched.StatusFailed, err.Error(), ""
 	}
 	if len(found) == 0 {
-		return mapmatched.StatusWarning, fmt.Sprintf("a search for object %s finds nothing", hits[0].uuid), "thresholds or a filter may be too narrow"
+		return mapmatched.StatusWarning, fmt.Sprintf("a search for object %s finds nothing", h.uuid), "thresholds or a filter may be too narrow"
 	}
-	return mapmatched.StatusOK, fmt.Sprintf("a search for chunk %q finds %q with score %.6g", s.chunkID(&hits[0]), found[0].ChunkID, found[0].Score), ""
+	id := s.chunkID(h)
+	detail = fmt.Sprintf("a search for chunk %q finds %q with score %.6g", id, found[0].ChunkID, found[0].Score)
+	at := slices.IndexFunc(found, func(c mapmatched.Candidate) bool { return c.ChunkID == id })
+	if at >= 0 && found[0].Score-found[at].Score <= sampleTolerance*max(1, math.Abs(found[0].Score)) {
+		return mapmatched.StatusOK, detail, ""
+	}
+	switch {
+	case s.opts.Mode != ModeVector:
+		hint = "a server without Weaviate's fix 11780 of June 2026, such as 1.35.2, ranks words wrongly until they are on disk: wait a minute or restart it, or use a newer one"
+	case s.metric == metricCosine || s.metric == metricSquared || s.metric == metricManhattan || s.metric == metricHamming:
+		hint = "the index of vectors misses it: write the corpus again, or raise ef of the class"
+	default: // a longer vector, or a combination, may come first
+		return mapmatched.StatusOK, detail, ""
+	}
+	return mapmatched.StatusWarning, detail + " and not itself first", hint
 }
+
+const (
+	sampleLimit     = 10   // candidates among which chunks of the same score are looked for
+	sampleTolerance = 1e-5 // relative, of float32 scores that count as the same
+)

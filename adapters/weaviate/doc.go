@@ -38,6 +38,19 @@
 // chunks cannot be scored alone and [HybridProvider] does not implement
 // mapmatched.ChunkScorer.
 //
+// # Words that were just written
+//
+// Servers without the fix of Weaviate's pull request 11780 (June 2026), version
+// 1.35.2 among them, give wrong best hits for queries of several words while the
+// words are only in memory: chunks with many of the words are left out for chunks
+// with few, in bm25 and hybrid, whenever more match than are asked for.
+// Words go to disk about a minute after they were written
+// (PERSISTENCE_MEMTABLES_FLUSH_DIRTY_AFTER_SECONDS), and when the server is
+// stopped in order and started again; then they are ranked rightly. So wait,
+// restart such a server after a write, or use one with the fix. Of words that a
+// single chunk has, 1.35.2 may leave out the chunk even then (pull request 11772).
+// [Provider.Diagnose] warns where a chunk is not the best hit for its own text.
+//
 // # What is written
 //
 // A chunk is an object whose UUID follows from the chunk ID (version 5), so that
@@ -45,6 +58,10 @@
 // and its edges are both cross-references, one property for each type
 // (edge_next, edge_link), and the property edges, which has their weights as
 // JSON, because references cannot carry any. The property digest tells whether
-// an object is up to date. The identity of the corpus is in the description of
-// the class.
+// an object is up to date, and the reference confirmed, to the object itself,
+// that the server confirmed it, so that a write that was interrupted, also by a
+// server that died, is taken up by the same call again. In a class that was there
+// before, objects that are new to it are deleted by their UUIDs first: a server
+// that died may hold them where no search finds them. The identity of the corpus is in the
+// description of the class.
 package weaviate

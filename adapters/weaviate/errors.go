@@ -90,7 +90,7 @@ func translateHTTP(code int, body string) error {
 		r.kind = mapmatched.KindUnauthenticated
 	case http.StatusForbidden:
 		r.kind = mapmatched.KindUnauthenticated
-		r.message += ": the key may not do this, use one that may"
+		r.message += ": " + mayNot
 	case http.StatusNotFound:
 		r.kind = mapmatched.KindNotFound
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -142,17 +142,33 @@ func translateGRPC(s *status.Status) error {
 		}
 	case codes.ResourceExhausted:
 		r.kind, r.again = mapmatched.KindUnavailable, true
-		if strings.Contains(r.message, "larger than max") {
+		if tooLarge(s.Err()) {
 			r.kind, r.again = mapmatched.KindInvalid, false
 			r.message += fmt.Sprintf(": the messages of one call are limited to %d bytes, ask for fewer objects at a time", maxMessage)
 		}
 	case codes.Unimplemented:
 		r.kind = mapmatched.KindInvalid
-		r.message += ": is this the gRPC port of a Weaviate server of version 1.27 or later?"
+		r.message += " It takes version 1.27 or later."
 	default:
 		r.kind = mapmatched.KindInvalid
 	}
 	return hinted(r)
+}
+
+// unreached names the address and what to do in the error of a gRPC call that
+// met no Weaviate server.
+func unreached(target string, err error) error {
+	switch s := status.Convert(err); {
+	case s.Code() == codes.Unavailable && !untrusted(s.Message()), s.Code() == codes.Unimplemented,
+		(s.Code() == codes.Unknown || s.Code() == codes.Internal) && strings.Contains(s.Message(), "unexpected HTTP status code"):
+		return status.Errorf(s.Code(), "gRPC at %s: %s: is the server up and this its gRPC port?", target, s.Message())
+	}
+	return err
+}
+
+// tooLarge reports whether a gRPC message was too large for either side.
+func tooLarge(err error) bool {
+	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max")
 }
 
 // hinted finds the kind of what the server only says in words, and adds what to
@@ -163,7 +179,7 @@ func hinted(r *reply) *reply {
 			continue
 		}
 		r.kind, r.again = h.kind, h.again
-		if h.hint != "" {
+		if !strings.Contains(r.message, h.hint) {
 			r.message += ": " + h.hint
 		}
 		return r
@@ -178,14 +194,15 @@ var hints = []struct {
 	again bool
 	hint  string
 }{
-	{maximumResults, mapmatched.KindInvalid, false, "the server gives 10000 results at most (QUERY_MAXIMUM_RESULTS), ask for fewer"},
+	{maximumResults, mapmatched.KindInvalid, false, "it is a setting of the server, QUERY_MAXIMUM_RESULTS, ask for fewer at a time"},
 	{"but request was without tenant", mapmatched.KindInvalid, false, "name one in Tenant"},
 	{"tenant not found", mapmatched.KindNotFound, false, "create it, or name another in Tenant"},
 	{"tenant not active", mapmatched.KindUnavailable, false, "activate it first"},
 	{"oidc auth is not configured", mapmatched.KindUnauthenticated, false, "the server takes no keys, leave the key out"},
 	{"anonymous access not enabled", mapmatched.KindUnauthenticated, false, "the server wants a key, give APIKey or ClientSecret"},
 	{"invalid api key", mapmatched.KindUnauthenticated, false, "use a key that the server knows"},
-	{"forbidden", mapmatched.KindUnauthenticated, false, "the key may not do this, use one that may"},
+	{"forbidden", mapmatched.KindUnauthenticated, false, mayNot},
+	{"similar class", mapmatched.KindInvalid, false, "names that differ only in case are one: spell the class as it is there, or choose another name"},
 	{"could not find class", mapmatched.KindNotFound, false, "create it, or name another"},
 	{"cannot query field", mapmatched.KindNotFound, false, ""},
 	{"vector lengths don't match", mapmatched.KindInvalid, false, "use the model that made the vectors of the class"},
@@ -196,6 +213,9 @@ var hints = []struct {
 	{"shutting down", mapmatched.KindUnavailable, true, ""},
 	{"not ready", mapmatched.KindUnavailable, true, ""},
 }
+
+// mayNot is what to do about a key without the right.
+const mayNot = "the key may not do this, use one that may"
 
 // maximumResults is how the server says that a limit is too high.
 const maximumResults = "query maximum results exceeded"
@@ -233,8 +253,18 @@ func classify(op string, err error) error {
 	case errors.As(err, &network):
 		kind = mapmatched.KindUnavailable
 	}
+	if strings.Contains(err.Error(), "\n") {
+		err = inLine{err}
+	}
 	return &mapmatched.Error{Op: op, Adapter: adapterName, Kind: kind, Err: err}
 }
+
+// inLine shows joined errors in one line.
+type inLine struct{ error }
+
+func (e inLine) Error() string { return strings.ReplaceAll(e.error.Error(), "\n", "; ") }
+
+func (e inLine) Unwrap() error { return e.error }
 
 // temporary reports whether the same request may succeed a little later.
 func temporary(err error) bool {

@@ -178,11 +178,9 @@ func (s *edgeSource) referenceEdges(ctx context.Context, chunkIDs []string, byID
 	for _, id := range chunkIDs {
 		asked[id] = true
 	}
-	for part := range slices.Chunk(uuids, lookupBatch) {
-		for _, name := range s.references {
-			if err := s.incoming(ctx, name, part, asked, byID); err != nil {
-				return err
-			}
+	for _, name := range s.references {
+		if err := s.incoming(ctx, name, uuids, asked, byID); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -207,37 +205,23 @@ func (s *edgeSource) targetChunk(t target) string {
 	return t.id
 }
 
-// incoming finds who refers to some objects by one property. Where the answer
-// is cut at the server's limit, half of the objects are asked about at a time.
+// incoming finds who refers to some objects by one property.
 func (s *edgeSource) incoming(ctx context.Context, name string, uuids []string, asked map[string]bool, byID map[string][]mapmatched.Edge) error {
-	hits, err := s.server.find(ctx, &search{class: s.class, tenant: s.tenant, properties: s.idProperties(), references: []string{name}, targetID: s.id,
-		where: anyOf([]string{name, s.class.name, uuidProperty}, uuids), limit: usualMaximum})
-	if err != nil {
-		return err
-	}
-	if len(hits) == usualMaximum {
-		if len(uuids) == 1 {
-			return fmt.Errorf("object %s of class %s is referred to by %d others or more, and the server shows no more: use a directed graph", uuids[0], s.class.name, usualMaximum)
+	r := &search{class: s.class, tenant: s.tenant, properties: s.idProperties(), references: []string{name}, targetID: s.id}
+	return s.server.among(ctx, r, []string{name, s.class.name, uuidProperty}, uuids, true, func(part []string, hits []hit, cut bool) error {
+		if cut {
+			return fmt.Errorf("object %s of class %s is referred to by %d others or more, and the server shows no more: use a directed graph", part[0], s.class.name, len(hits))
 		}
-		half := len(uuids) / 2
-		if err := s.incoming(ctx, name, uuids[:half], asked, byID); err != nil {
-			return err
-		}
-		return s.incoming(ctx, name, uuids[half:], asked, byID)
-	}
-	wanted := make(map[string]bool, len(uuids))
-	for _, u := range uuids {
-		wanted[u] = true
-	}
-	for i := range hits {
-		from := s.chunkID(&hits[i])
-		for _, t := range hits[i].references[name] {
-			if to := s.targetChunk(t); from != "" && wanted[t.uuid] && asked[to] {
-				byID[to] = append(byID[to], mapmatched.Edge{From: to, To: from, Weight: s.weight, Type: mapmatched.EdgeType(name)})
+		for i := range hits {
+			from := s.chunkID(&hits[i])
+			for _, t := range hits[i].references[name] {
+				if to := s.targetChunk(t); from != "" && slices.Contains(part, t.uuid) && asked[to] {
+					byID[to] = append(byID[to], mapmatched.Edge{From: to, To: from, Weight: s.weight, Type: mapmatched.EdgeType(name)})
+				}
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Edges implements mapmatched.EdgeLister, in the order of the UUIDs of the

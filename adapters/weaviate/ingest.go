@@ -15,8 +15,8 @@ import (
 
 	"github.com/go-openapi/strfmt"
 	"github.com/google/uuid"
-	"github.com/weaviate/weaviate-go-client/v4/weaviate/filters"
 	"github.com/weaviate/weaviate/entities/models"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
@@ -31,10 +31,13 @@ import (
 // whose digest is right may lack references when an earlier call was
 // interrupted, so those of kept objects are compared with the edges.
 //
-// A server that dies in the middle of a batch may keep an object without its
-// vector in the index, and it skips an object that is written again as it is. So
-// the digest is written only when the server has confirmed the object, and one
-// without it is deleted before it is written again.
+// A server that dies in the middle of a batch may keep an object that is in none
+// of its indexes, or in some, so that no filter or no search shows it, and it
+// skips an object that is written again as it is. So an object counts as written
+// when it refers to itself by the property confirmed, which it does once the
+// server has confirmed it: to write a reference touches neither words nor
+// vectors. What does not, or is not shown, is deleted by its UUID before it is
+// written. Only a class that this call made holds nothing.
 type ingest struct {
 	writer   *Writer
 	store    *store
@@ -55,6 +58,9 @@ type ingest struct {
 	mu      sync.Mutex              // guards report and missing while batches are under way
 	missing []link
 }
+
+// maxExact is the highest integer that the server keeps exactly: it keeps float64.
+const maxExact = 1 << 53
 
 // batchesAtOnce is how many batches are under way at a time.
 const batchesAtOnce = 4
@@ -94,8 +100,14 @@ func (in *ingest) add(ctx context.Context, record mapmatched.Record) error {
 	if err := in.addLinks(ctx, &p); err != nil {
 		return err
 	}
+	size := len(p.record.Chunk.Text) + 4*len(p.record.Vector) + len(p.edges) + 512
+	if in.bytes+size > maxBatchBytes {
+		if err := in.flush(ctx); err != nil {
+			return err
+		}
+	}
 	in.batch = append(in.batch, p)
-	in.bytes += len(p.record.Chunk.Text) + 4*len(p.record.Vector) + len(p.edges) + 512
+	in.bytes += size
 	if len(in.batch) >= in.writer.opts.BatchSize || in.bytes >= maxBatchBytes {
 		return in.flush(ctx)
 	}
@@ -115,6 +127,11 @@ func (in *ingest) prepare(record mapmatched.Record) (prepared, error) {
 	for _, field := range []string{c.ID, c.Document, c.Title, c.Section, c.Text} {
 		if !utf8.ValidString(field) {
 			return p, fmt.Errorf("chunk %q: %q is not valid UTF-8", c.ID, field)
+		}
+	}
+	for name, value := range map[string]int{propertyOrdinal: c.Ordinal, propertyStart: c.Start, propertyEnd: c.End} {
+		if int64(value) > maxExact || int64(value) < -maxExact {
+			return p, fmt.Errorf("chunk %q: %s is %d: the server keeps integers from −2^53 to 2^53", c.ID, name, value)
 		}
 	}
 	if err := in.checkVector(c.ID, record.Vector); err != nil {
@@ -266,11 +283,12 @@ func (in *ingest) process(ctx context.Context, class *class, properties []string
 	var unconfirmed []string
 	for _, p := range batch {
 		h, known := there[p.uuid.String()]
-		if !known || h.properties[propertyDigest] != p.digest {
+		confirmed := known && len(h.references[propertyConfirmed]) > 0
+		if !confirmed || h.properties[propertyDigest] != p.digest {
 			write = append(write, p)
 			missing = append(missing, p.links...)
-			if known && h.properties[propertyDigest] == nil {
-				unconfirmed = append(unconfirmed, h.uuid)
+			if !in.report.Created && !confirmed {
+				unconfirmed = append(unconfirmed, p.uuid.String())
 			}
 			continue
 		}
@@ -301,24 +319,18 @@ func (in *ingest) lookUp(ctx context.Context, class *class, batch []prepared) (m
 		return nil, nil
 	}
 	there := make(map[string]*hit, len(batch))
-	for part := range slices.Chunk(batch, lookupBatch) {
-		uuids := make([]string, len(part))
-		for i, p := range part {
-			uuids[i] = p.uuid.String()
-		}
-		hits, err := in.writer.server.find(ctx, &search{
-			class: class, tenant: in.store.tenant, properties: []string{propertyDigest},
-			references: class.references(), targetID: uuidProperty,
-			where: anyOf([]string{uuidProperty}, uuids), limit: len(uuids),
-		})
-		if err != nil {
-			return nil, err
-		}
+	uuids := make([]string, len(batch))
+	for i, p := range batch {
+		uuids[i] = p.uuid.String()
+	}
+	r := &search{class: class, tenant: in.store.tenant, properties: []string{propertyDigest}, references: class.references(), targetID: uuidProperty}
+	err := in.writer.server.among(ctx, r, []string{uuidProperty}, uuids, false, func(_ []string, hits []hit, _ bool) error {
 		for i := range hits {
 			there[hits[i].uuid] = &hits[i]
 		}
-	}
-	return there, nil
+		return nil
+	})
+	return there, err
 }
 
 // references lists the reference properties that lead to the class itself.
@@ -358,20 +370,11 @@ func (in *ingest) reference(ctx context.Context, t mapmatched.EdgeType) (int, er
 	if at := slices.Index(in.properties, name); at >= 0 {
 		return at, nil
 	}
-	if _, ok := in.store.class.property(name); !ok {
-		err := in.writer.once(ctx, func(ctx context.Context) error {
-			return in.writer.server.schema.PropertyCreator().WithClassName(in.writer.class).
-				WithProperty(&models.Property{Name: name, DataType: []string{in.writer.class}}).Do(ctx)
-		})
-		if err != nil {
-			return 0, fmt.Errorf("property %s: %w", name, err)
-		}
-		c, err := in.writer.server.describe(ctx, in.writer.class)
-		if err != nil {
-			return 0, err
-		}
-		in.store.class = c
+	c, err := in.writer.withReference(ctx, in.store.class, name)
+	if err != nil {
+		return 0, err
 	}
+	in.store.class = c
 	in.properties = append(in.properties, name)
 	return len(in.properties) - 1, nil
 }
@@ -392,15 +395,15 @@ func failed(what string, total int, faults []objectError) error {
 	return hinted(r)
 }
 
-// write sends objects in one batch, and again with their digests when they are
-// confirmed. Those that an interrupted call left unconfirmed are deleted first,
-// and so are all when the answer of an attempt was lost.
+// write sends objects in one batch, and confirms them when the server has. Those that an interrupted call may have left are deleted first, and
+// so are all when the answer of an attempt was lost: a server that died may have
+// lost of its indexes what it had confirmed a moment before.
 func (in *ingest) write(ctx context.Context, objects []prepared, unconfirmed []string) error {
 	if len(objects) == 0 {
 		return nil
 	}
 	server, first := in.writer.server, true
-	err := server.do(ctx, func(ctx context.Context) error {
+	return server.do(ctx, func(ctx context.Context) error {
 		if !first {
 			unconfirmed = unconfirmed[:0]
 			for _, p := range objects {
@@ -411,42 +414,57 @@ func (in *ingest) write(ctx context.Context, objects []prepared, unconfirmed []s
 		if err := in.remove(ctx, unconfirmed); err != nil {
 			return err
 		}
-		return in.send(ctx, objects, false)
+		if err := in.send(ctx, objects); err != nil {
+			return err
+		}
+		return in.confirm(ctx, objects)
 	})
-	if err != nil {
-		return err
-	}
-	return server.do(ctx, func(ctx context.Context) error { return in.send(ctx, objects, true) })
 }
 
-// remove deletes objects; those that are not there do not matter.
+// confirm makes objects refer to themselves.
+func (in *ingest) confirm(ctx context.Context, objects []prepared) error {
+	references := make([]reference, len(objects))
+	for i, p := range objects {
+		references[i] = reference{p.uuid, p.uuid, propertyConfirmed}
+	}
+	return in.refer(ctx, references)
+}
+
+// removeWorkers is how many objects of a batch are deleted at a time.
+const removeWorkers = 8
+
+// remove deletes objects by their UUIDs, which finds also those that no filter
+// shows; those that are not there do not matter.
 func (in *ingest) remove(ctx context.Context, uuids []string) error {
 	if len(uuids) == 0 {
 		return nil
 	}
-	where := filters.Where().WithPath([]string{uuidProperty}).WithOperator(filters.ContainsAny).WithValueText(uuids...)
-	deleter := in.writer.server.batches.ObjectsBatchDeleter().WithClassName(in.writer.class).WithWhere(where)
-	if in.store.tenant != "" {
-		deleter = deleter.WithTenant(in.store.tenant)
+	server := in.writer.server
+	// One that starts says of every object that it is not there.
+	if !server.isReady(ctx) {
+		return &reply{kind: mapmatched.KindUnavailable, again: true, message: server.address + " is not ready"}
 	}
-	response, err := deleter.Do(ctx)
-	if err != nil {
+	return parallel(ctx, len(uuids), removeWorkers, func(ctx context.Context, i int) error {
+		deleter := server.objects.Deleter().WithClassName(in.writer.class).WithID(uuids[i])
+		if in.store.tenant != "" {
+			deleter = deleter.WithTenant(in.store.tenant)
+		}
+		err := translate(deleter.Do(ctx))
+		if isNotFound(err) {
+			return nil
+		}
 		return err
-	}
-	if response.Results != nil && response.Results.Failed > 0 {
-		return &reply{kind: mapmatched.KindUnavailable, again: true, message: fmt.Sprintf("%d of %d objects could not be deleted", response.Results.Failed, len(uuids))}
-	}
-	return nil
+	})
 }
 
 // send sends a batch, by gRPC where there is a port for it.
-func (in *ingest) send(ctx context.Context, objects []prepared, confirmed bool) error {
+func (in *ingest) send(ctx context.Context, objects []prepared) error {
 	var faults []objectError
 	var err error
 	if in.writer.server.grpc != nil {
-		faults, err = in.sendGRPC(ctx, objects, confirmed)
+		faults, err = in.sendGRPC(ctx, objects)
 	} else {
-		faults, err = in.sendREST(ctx, objects, confirmed)
+		faults, err = in.sendREST(ctx, objects)
 	}
 	if err == nil && len(faults) > 0 {
 		err = failed("objects", len(objects), faults)
@@ -454,14 +472,10 @@ func (in *ingest) send(ctx context.Context, objects []prepared, confirmed bool) 
 	return err
 }
 
-// fields are the properties of an object, with the digest once it is confirmed;
-// empty texts are left out.
-func (p *prepared) fields(confirmed bool) map[string]any {
+// fields are the properties of an object; empty texts are left out.
+func (p *prepared) fields() map[string]any {
 	c := p.record.Chunk
-	fields := map[string]any{propertyOrdinal: c.Ordinal, propertyStart: c.Start, propertyEnd: c.End}
-	if confirmed {
-		fields[propertyDigest] = p.digest
-	}
+	fields := map[string]any{propertyOrdinal: c.Ordinal, propertyStart: c.Start, propertyEnd: c.End, propertyDigest: p.digest}
 	for name, value := range map[string]string{
 		propertyChunkID: c.ID, propertyDocument: c.Document, propertyTitle: c.Title, propertySection: c.Section,
 		propertyText: c.Text, propertyEdges: p.edges,
@@ -473,11 +487,11 @@ func (p *prepared) fields(confirmed bool) map[string]any {
 	return fields
 }
 
-func (in *ingest) sendGRPC(ctx context.Context, objects []prepared, confirmed bool) ([]objectError, error) {
+func (in *ingest) sendGRPC(ctx context.Context, objects []prepared) ([]objectError, error) {
 	request := &pb.BatchObjectsRequest{}
 	for i := range objects {
 		p := &objects[i]
-		fields, err := structpb.NewStruct(p.fields(confirmed))
+		fields, err := structpb.NewStruct(p.fields())
 		if err != nil {
 			return nil, fmt.Errorf("chunk %q: %w", p.record.Chunk.ID, err)
 		}
@@ -487,6 +501,15 @@ func (in *ingest) sendGRPC(ctx context.Context, objects []prepared, confirmed bo
 		})
 	}
 	reply, err := in.writer.server.grpc.BatchObjects(ctx, request)
+	if tooLarge(err) {
+		at := 0
+		for i, o := range request.Objects {
+			if proto.Size(o) > proto.Size(request.Objects[at]) {
+				at = i
+			}
+		}
+		return nil, invalid("chunk %q is too large for a call over gRPC (%d bytes): cut it, or leave the gRPC port out", objects[at].record.Chunk.ID, proto.Size(request.Objects[at]))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -501,12 +524,12 @@ func (in *ingest) sendGRPC(ctx context.Context, objects []prepared, confirmed bo
 	return faults, nil
 }
 
-func (in *ingest) sendREST(ctx context.Context, objects []prepared, confirmed bool) ([]objectError, error) {
+func (in *ingest) sendREST(ctx context.Context, objects []prepared) ([]objectError, error) {
 	batcher := in.writer.server.batches.ObjectsBatcher()
 	for i := range objects {
 		p := &objects[i]
 		batcher.WithObjects(&models.Object{
-			Class: in.writer.class, ID: strfmt.UUID(p.uuid.String()), Tenant: in.store.tenant, Properties: p.fields(confirmed), Vector: p.record.Vector,
+			Class: in.writer.class, ID: strfmt.UUID(p.uuid.String()), Tenant: in.store.tenant, Properties: p.fields(), Vector: p.record.Vector,
 		})
 	}
 	replies, err := batcher.Do(ctx)
@@ -559,7 +582,11 @@ func (in *ingest) link(ctx context.Context) error {
 				}
 			}
 			again = true
-			return in.writeLinks(ctx, part)
+			references := make([]reference, len(part))
+			for i, l := range part {
+				references[i] = reference{l.from, l.to, in.properties[l.property]}
+			}
+			return in.refer(ctx, references)
 		})
 		if err != nil {
 			return err
@@ -579,12 +606,8 @@ func (in *ingest) checkTargets(ctx context.Context) error {
 	}
 	slices.Sort(unknown)
 	var lost []string
-	for part := range slices.Chunk(unknown, lookupBatch) {
-		hits, err := in.writer.server.find(ctx, &search{class: in.store.class, tenant: in.store.tenant,
-			where: anyOf([]string{uuidProperty}, part), limit: len(part)})
-		if err != nil {
-			return err
-		}
+	r := &search{class: in.store.class, tenant: in.store.tenant}
+	err := in.writer.server.among(ctx, r, []string{uuidProperty}, unknown, false, func(part []string, hits []hit, _ bool) error {
 		there := make(map[string]bool, len(hits))
 		for _, h := range hits {
 			there[h.uuid] = true
@@ -594,6 +617,10 @@ func (in *ingest) checkTargets(ctx context.Context) error {
 				lost = append(lost, in.ahead[uuid.MustParse(u)])
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(lost) > 0 {
 		slices.Sort(lost)
@@ -612,12 +639,8 @@ func (in *ingest) stillMissing(ctx context.Context, part []link) ([]link, error)
 	}
 	have := map[string]bool{}
 	key := func(from, property, to string) string { return from + " " + property + " " + to }
-	for some := range slices.Chunk(distinct(uuids), lookupBatch) {
-		hits, err := in.writer.server.find(ctx, &search{class: in.store.class, tenant: in.store.tenant,
-			references: in.store.class.references(), targetID: uuidProperty, where: anyOf([]string{uuidProperty}, some), limit: len(some)})
-		if err != nil {
-			return nil, err
-		}
+	r := &search{class: in.store.class, tenant: in.store.tenant, references: in.store.class.references(), targetID: uuidProperty}
+	err := in.writer.server.among(ctx, r, []string{uuidProperty}, distinct(uuids), false, func(_ []string, hits []hit, _ bool) error {
 		for _, h := range hits {
 			for name, targets := range h.references {
 				for _, t := range targets {
@@ -625,23 +648,34 @@ func (in *ingest) stillMissing(ctx context.Context, part []link) ([]link, error)
 				}
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(part), func(l link) bool {
 		return have[key(l.from.String(), in.properties[l.property], l.to.String())]
 	}), nil
 }
 
-func (in *ingest) writeLinks(ctx context.Context, part []link) error {
-	references := make([]*models.BatchReference, len(part))
-	for i, l := range part {
+// reference is one as the server takes it.
+type reference struct {
+	from, to uuid.UUID
+	property string
+}
+
+// refer writes references in one request.
+func (in *ingest) refer(ctx context.Context, part []reference) error {
+	batch := make([]*models.BatchReference, len(part))
+	for i, r := range part {
 		beacon := "weaviate://localhost/" + in.writer.class + "/"
-		references[i] = &models.BatchReference{
-			From:   strfmt.URI(beacon + l.from.String() + "/" + in.properties[l.property]),
-			To:     strfmt.URI(beacon + l.to.String()),
+		batch[i] = &models.BatchReference{
+			From:   strfmt.URI(beacon + r.from.String() + "/" + r.property),
+			To:     strfmt.URI(beacon + r.to.String()),
 			Tenant: in.store.tenant,
 		}
 	}
-	replies, err := in.writer.server.batches.ReferencesBatcher().WithReferences(references...).Do(ctx)
+	replies, err := in.writer.server.batches.ReferencesBatcher().WithReferences(batch...).Do(ctx)
 	if err != nil {
 		return err
 	}
@@ -655,7 +689,7 @@ func (in *ingest) writeLinks(ctx context.Context, part []link) error {
 			if r.Result != nil {
 				message = errorsOf(r.Result.Errors)
 			}
-			faults = append(faults, objectError{fmt.Sprintf("%s of %s", in.properties[part[i].property], part[i].from), message})
+			faults = append(faults, objectError{fmt.Sprintf("%s of %s", part[i].property, part[i].from), message})
 		}
 	}
 	if len(faults) > 0 {

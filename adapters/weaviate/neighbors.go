@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"sync"
 
 	"github.com/mapmatched/mmplug/mapmatched"
 )
@@ -64,34 +63,12 @@ func (p *Provider) NearestNeighbors(ctx context.Context, k int) iter.Seq2[mapmat
 
 // neighbors finds the neighbours of some objects, several at a time.
 func (p *Provider) neighbors(ctx context.Context, asked []hit, k int) ([][]mapmatched.Edge, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	found := make([][]mapmatched.Edge, len(asked))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(neighborWorkers, len(asked)) {
-		wg.Go(func() {
-			for i := range next {
-				edges, err := p.neighborsOf(ctx, &asked[i], k)
-				if err != nil {
-					cancel(err)
-				}
-				found[i] = edges
-			}
-		})
-	}
-	for i := range asked {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	return found, nil
+	err := parallel(ctx, len(asked), neighborWorkers, func(ctx context.Context, i int) (err error) {
+		found[i], err = p.neighborsOf(ctx, &asked[i], k)
+		return err
+	})
+	return found, err
 }
 
 func (p *Provider) neighborsOf(ctx context.Context, of *hit, k int) ([]mapmatched.Edge, error) {

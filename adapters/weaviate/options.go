@@ -176,7 +176,8 @@ type Options struct {
 	// is none.
 	Properties []string
 	// Where restricts the objects. [ParseWhere] reads its JSON form; the
-	// client's package filters builds it.
+	// client's package filters builds it. Its properties have to be of the class;
+	// whole numbers fit properties of type int and number alike.
 	Where *models.WhereFilter
 	// Autocut ends the hits after so many jumps of the score; 0 is off.
 	Autocut int

@@ -126,7 +126,9 @@ func openSearcher(ctx context.Context, address, class string, o Options) (*searc
 	if s.opts.Combination == "" {
 		s.opts.Combination = CombineMinimum
 	}
-	if err := errors.Join(s.chooseVectors(), s.chooseProperties(), s.chooseSearched()); err != nil {
+	var whereErr error
+	s.opts.Where, whereErr = st.class.where(o.Where)
+	if err := errors.Join(s.chooseVectors(), s.chooseProperties(), s.chooseSearched(), whereErr); err != nil {
 		return nil, classify(op, errors.Join(err, st.server.close()))
 	}
 	return s, nil
@@ -304,12 +306,9 @@ func (s *searcher) checkVector(v []float32) error {
 	return nil
 }
 
-// The server answers as many results as its setting QUERY_MAXIMUM_RESULTS says,
-// which it does not tell.
 const (
-	usualMaximum = 10000         // default of that setting
-	spare        = 1             // results asked for beyond the limit, to see equal scores
-	mostResults  = math.MaxInt32 // that a request can name
+	spare       = 1             // results asked for beyond the limit, to see equal scores
+	mostResults = math.MaxInt32 // that a request can name
 )
 
 // best searches for the best candidates. Where equal scores straddle the limit
@@ -318,12 +317,13 @@ func (s *searcher) best(ctx context.Context, r *search, limit int) ([]mapmatched
 	if limit > mostResults {
 		return nil, fmt.Errorf("limit %d is beyond %d", limit, mostResults)
 	}
-	most := max(limit, usualMaximum)
-	r.limit = min(limit+spare, most)
+	r.limit = limit + spare
 	for {
+		if !s.server.allows(r.limit) {
+			r.limit = max(limit, s.server.most())
+		}
 		hits, err := s.server.find(ctx, r)
-		if err != nil && r.limit > limit && strings.Contains(err.Error(), maximumResults) {
-			most, r.limit = limit, limit
+		if r.limit > limit && s.server.refuses(r.limit, err) {
 			continue
 		}
 		if err != nil {
@@ -336,10 +336,11 @@ func (s *searcher) best(ctx context.Context, r *search, limit int) ([]mapmatched
 		if len(found) <= limit {
 			return found, nil
 		}
-		if len(hits) < r.limit || r.limit == most || found[limit-1].Score != found[len(found)-1].Score {
+		wider := min(4*r.limit, s.server.most())
+		if len(hits) < r.limit || wider <= r.limit || found[limit-1].Score != found[len(found)-1].Score {
 			return found[:limit:limit], nil
 		}
-		r.limit = min(4*r.limit, most)
+		r.limit = wider
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/mapmatched/mmplug/mapmatched"
 )
 
-// pageSize is how many objects a listing asks for at a time.
+// pageSize is how many objects a listing asks for at a time, where the server
+// answers as many.
 const pageSize = 500
 
 // firstCursor comes before every UUID. The client leaves an empty cursor out,
@@ -76,11 +77,15 @@ func (s *store) pages(ctx context.Context) iter.Seq2[[]*models.Object, error] {
 	return func(yield func([]*models.Object, error) bool) {
 		for cursor := firstCursor; ; {
 			var page []*models.Object
+			size := min(pageSize, s.server.most())
 			err := s.server.do(ctx, func(ctx context.Context) (err error) {
 				page, err = s.server.objects.ObjectsGetter().WithClassName(s.class.name).WithTenant(s.tenant).
-					WithLimit(pageSize).WithAfter(cursor).WithVector().Do(ctx)
+					WithLimit(size).WithAfter(cursor).WithVector().Do(ctx)
 				return err
 			})
+			if s.server.refuses(size, err) {
+				continue
+			}
 			if err != nil {
 				yield(nil, err)
 				return
@@ -88,7 +93,7 @@ func (s *store) pages(ctx context.Context) iter.Seq2[[]*models.Object, error] {
 			if len(page) == 0 {
 				return
 			}
-			full := len(page) == pageSize
+			full := len(page) == size
 			last := page[len(page)-1]
 			if last == nil || last.ID.String() <= cursor {
 				yield(nil, corrupt("the listing of class %s does not go on after %s", s.class.name, cursor))
@@ -217,15 +222,12 @@ func (s *store) chunkIDs(ctx context.Context, uuids []string) (map[string]string
 		}
 		return ids, nil
 	}
-	for part := range slices.Chunk(uuids, lookupBatch) {
-		hits, err := s.server.find(ctx, &search{class: s.class, tenant: s.tenant, properties: s.idProperties(),
-			where: anyOf([]string{uuidProperty}, part), limit: len(part)})
-		if err != nil {
-			return nil, err
-		}
+	r := &search{class: s.class, tenant: s.tenant, properties: s.idProperties()}
+	err := s.server.among(ctx, r, []string{uuidProperty}, uuids, false, func(_ []string, hits []hit, _ bool) error {
 		for i := range hits {
 			ids[hits[i].uuid] = s.chunkID(&hits[i])
 		}
-	}
-	return ids, nil
+		return nil
+	})
+	return ids, err
 }

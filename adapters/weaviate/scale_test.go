@@ -119,6 +119,11 @@ func TestScale(t *testing.T) {
 
 	began = time.Now()
 	p := open(t, s, class, "grpc", Options{})
+	all := make([]mapmatched.Record, n)
+	for i := range all {
+		all[i] = scaleRecord(i, n)
+	}
+	checkVisible(t, s, class, all)
 	count := 0
 	for r, err := range p.Records(t.Context()) {
 		if err != nil {
@@ -228,14 +233,23 @@ func converse(t *testing.T, s *weaviatetest.Server, class string, n int) int {
 			}
 		})
 	}
-	<-middle
+	finished := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(finished)
+	}()
+	select {
+	case <-middle:
+	case <-finished: // all failed before
+		t.Fatal("no conversation came to the middle")
+	}
 	if err := s.Kill(); err != nil {
 		t.Error(err)
 	}
 	if err := s.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wg.Wait()
+	<-finished
 	if again.Load() == 0 {
 		t.Error("no turn met the server being away: the kill tests nothing")
 	}

@@ -20,6 +20,8 @@ const (
 	propertyText     = "text"
 	propertyEdges    = "edges"
 	propertyDigest   = "digest"
+
+	propertyConfirmed = "confirmed" // a reference to the object itself
 )
 
 // store is a class on a server, and how chunks are read from it.
@@ -135,41 +137,32 @@ func (s *store) chunk(h *hit) mapmatched.Chunk {
 	return c
 }
 
-// lookupBatch is how many chunks are looked up in one request.
-const lookupBatch = 256
-
 // each runs a request restricted to chunks, in as many requests as it takes,
 // and calls f for each that is found, once, in the order asked. The request is
 // changed.
 func (s *store) each(ctx context.Context, chunkIDs []string, r *search, f func(id string, h *hit) error) error {
-	where := r.where
-	for ids := range slices.Chunk(distinct(chunkIDs), lookupBatch) {
-		path, values, err := s.keys(ids)
-		if err != nil {
-			return err
-		}
-		if len(values) == 0 {
-			continue
-		}
-		r.where, r.limit = both(anyOf(path, values), where), len(values)
-		if s.id != uuidProperty && !s.class.own {
-			r.limit = usualMaximum // objects may share an ID
-		}
-		hits, err := s.server.find(ctx, r)
-		if err != nil {
-			return err
-		}
-		found := make(map[string]*hit, len(hits))
+	ids := distinct(chunkIDs)
+	path, values, err := s.keys(ids)
+	if err != nil {
+		return err
+	}
+	share := s.id != uuidProperty && !s.class.own // objects may share an ID
+	found := make(map[string]*hit, len(ids))
+	err = s.server.among(ctx, r, path, values, share, func(_ []string, hits []hit, _ bool) error {
 		for i := range hits {
 			if id := s.chunkID(&hits[i]); found[id] == nil {
 				found[id] = &hits[i]
 			}
 		}
-		for _, id := range ids {
-			if h := found[id]; h != nil {
-				if err := f(id, h); err != nil {
-					return err
-				}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if h := found[id]; h != nil {
+			if err := f(id, h); err != nil {
+				return err
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func TestNamesAreCapitalisedOnce(t *testing.T) {
 	wantError(t, err, mapmatched.KindInvalid, `no property "sektion"`, "chunk_id, document")
 	identity, records := suiteRecords()
 	_, err = tryWrite(t, s, strings.ToUpper(class), "grpc", "", identity, records)
-	wantError(t, err, mapmatched.KindInvalid, "similar class")
+	wantError(t, err, mapmatched.KindInvalid, "similar class", "as it is there")
 }
 
 // suiteVector is the vector of a chunk of the suite's corpus.
@@ -317,7 +317,7 @@ func TestTooManyResults(t *testing.T) {
 			}
 			for _, limit := range []int{10001, 1 << 20, math.MaxInt32} {
 				_, err := p.Candidates(t.Context(), q, limit)
-				wantError(t, err, mapmatched.KindInvalid, "10000 results at most", "QUERY_MAXIMUM_RESULTS")
+				wantError(t, err, mapmatched.KindInvalid, "QUERY_MAXIMUM_RESULTS", "ask for fewer")
 			}
 		}
 	}
@@ -432,7 +432,10 @@ func TestKeys(t *testing.T) {
 			changed := slices.Clone(records)
 			changed[0].Chunk.Text += " changed"
 			_, err = w.WriteCorpus(t.Context(), identity, seq(changed), nil)
-			wantError(t, err, mapmatched.KindUnauthenticated, "may not")
+			wantError(t, err, mapmatched.KindUnauthenticated, mayNot)
+			if err != nil && strings.Count(err.Error(), mayNot) != 1 {
+				t.Errorf("error %q says what to do more than once", err)
+			}
 			closing(t, w)
 		}
 		_, err = Open(t.Context(), s.Host, class, &Options{Connection: with("wrong")})

@@ -273,7 +273,7 @@ func TestGraphQLErrors(t *testing.T) {
 	}{
 		`{"errors":[{"message":"first\nline"},{"message":"second"}]}`:                               {mapmatched.KindInvalid, []string{"first line; second"}},
 		`{"data":{"Get":{"Doc":[]}},"errors":[{"message":"half"}]}`:                                 {mapmatched.KindInvalid, []string{"half"}},
-		`{"data":{"Get":{"Doc":null}},"errors":[{"message":"... query maximum results exceeded"}]}`: {mapmatched.KindInvalid, []string{"10000"}},
+		`{"data":{"Get":{"Doc":null}},"errors":[{"message":"... query maximum results exceeded"}]}`: {mapmatched.KindInvalid, []string{"QUERY_MAXIMUM_RESULTS"}},
 		`{"errors":[{"message":"tenant not found: \"b\""}]}`:                                        {mapmatched.KindNotFound, []string{"Tenant"}},
 		`{"errors":[null]}`:                  {mapmatched.KindInvalid, nil},
 		`{"data":{"Get":{"Doc":null}}}`:      {mapmatched.KindCorrupt, []string{"no list of Doc"}},
@@ -739,6 +739,8 @@ func TestParseWhere(t *testing.T) {
 		`{"operator":"Equal","path":["a){x}} {Get{Secret"],"valueText":"x"}`: "not the name",
 		`{"operator":"Equal","path":["a"],"valueTextArray":["x"]}`:           "list",
 		`{"operator":"ContainsAny","path":["a"],"valueText":"x"}`:            "list",
+		`{"operator":"ContainsAny","path":["a"],"valueTextArray":[]}`:        "empty",
+		`{"operator":"ContainsNone","path":["a"],"valueIntArray":[]}`:        "empty",
 		`{"operator":"And"}`:                   "operands",
 		`{"operator":"And","operands":[null]}`: "null",
 		`{"operator":"Not","operands":[{"operator":"Equal","path":["a"],"valueInt":1},{"operator":"Equal","path":["a"],"valueInt":1}]}`:    "one operand",

@@ -105,7 +105,10 @@ func checkWhereAt(w *models.WhereFilter, depth int) error {
 	if len(values) != 1 {
 		return fmt.Errorf("operator %s at %q has %d values, want one", w.Operator, w.Path, len(values))
 	}
-	_, isList := values[0].list()
+	elements, isList := values[0].list()
+	if len(elements) == 0 {
+		return fmt.Errorf("operator %s at %q: the list of %s is empty: name one value or more", w.Operator, w.Path, values[0].name)
+	}
 	if want := slices.Contains(containsOperators, w.Operator); isList != want {
 		return fmt.Errorf("operator %s at %q: %s is a list: %v, want %v", w.Operator, w.Path, values[0].name, isList, want)
 	}

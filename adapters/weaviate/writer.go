@@ -187,8 +187,27 @@ func (w *Writer) prepare(ctx context.Context, identity mapmatched.CorpusIdentity
 			return nil, err
 		}
 	}
+	if c, err = w.withReference(ctx, c, propertyConfirmed); err != nil {
+		return nil, err
+	}
 	in.store = &store{w.server, layout{class: c, tenant: w.opts.Tenant, id: propertyChunkID, text: propertyText}}
 	return in, nil
+}
+
+// withReference makes a reference of the class to itself where it has none of
+// that name, and returns the class as it then is.
+func (w *Writer) withReference(ctx context.Context, c *class, name string) (*class, error) {
+	if _, ok := c.property(name); ok {
+		return c, nil
+	}
+	err := w.once(ctx, func(ctx context.Context) error {
+		return w.server.schema.PropertyCreator().WithClassName(w.class).
+			WithProperty(&models.Property{Name: name, DataType: []string{w.class}}).Do(ctx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("property %s: %w", name, err)
+	}
+	return w.server.describe(ctx, w.class)
 }
 
 // fits compares a class with what is to be written to it.

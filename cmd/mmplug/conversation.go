@@ -423,6 +423,9 @@ func (c *conversation) print(ctx context.Context, question string, a *policy.Ans
 	if best.ChunkID != r.ChunkID {
 		passage(s.red("alone    "), best.ChunkID, "  (what this question finds without the conversation)")
 	}
+	if a.Alone == nil {
+		fmt.Fprintf(&b, "    %s\n", s.dim("alone     no passage has any of these words: what is shown comes from the conversation"))
+	}
 	for i, ranked := range r.Ranking[1:min(1+next, len(r.Ranking))] {
 		if ranked.ChunkID != best.ChunkID {
 			fmt.Fprintf(&b, "    %s\n", s.dim(fmt.Sprintf("then %d    %s", i+2, printable(ranked.ChunkID))))

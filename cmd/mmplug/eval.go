@@ -100,6 +100,9 @@ func (f *evalFlags) check() error {
 	if f.seed == 0 {
 		errs = append(errs, errors.New("--seed is 0: it is at least 1"))
 	}
+	if f.gate && len(splitNames(f.policies)) == 0 {
+		errs = append(errs, errors.New("--gate judges policies: name one with --policy"))
+	}
 	if f.depth < 20 {
 		errs = append(errs, fmt.Errorf("--depth is %d: it is at least 20", f.depth))
 	}

@@ -176,12 +176,20 @@ func (f *tuneFlags) load(ctx context.Context) ([]eval.TuneSet, error) {
 // run tunes, reports and writes the policy.
 func (f *tuneFlags) run(ctx context.Context, std stdio) error {
 	began := time.Now()
-	if _, err := os.Lstat(f.out); err == nil {
+	if isThere(f.out) {
 		return fmt.Errorf("%s is there already: give another name for the tuned policy", f.out)
 	}
 	if f.report != "" {
 		if err := os.MkdirAll(f.report, 0o777); err != nil {
 			return cannot("write", f.report, err)
+		}
+		if path := filepath.Join(f.report, "report.json"); isThere(path) {
+			return fmt.Errorf("%s is there already, and a policy may be frozen on it: give another directory", path)
+		}
+	}
+	for _, path := range f.targets() { // before any time is spent
+		if err := checkTarget(path); err != nil {
+			return cannot("write", path, err)
 		}
 	}
 	base, err := usePolicy(f.base)
@@ -230,6 +238,19 @@ func (f *tuneFlags) run(ctx context.Context, std stdio) error {
 	return f.write(std, tuned.Policy)
 }
 
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// targets are the files that are written.
+func (f *tuneFlags) targets() []string {
+	if f.report == "" {
+		return []string{f.out}
+	}
+	return []string{f.out, filepath.Join(f.report, "report.json"), filepath.Join(f.report, "report.md")}
+}
+
 // write writes the policy, frozen on the report if that is asked for.
 func (f *tuneFlags) write(std stdio, p *policy.Policy) error {
 	if f.freeze {
@@ -266,7 +287,8 @@ func printTuning(std stdio, r *eval.TuneReport) error {
 		for _, move := range []policy.Move{policy.MoveStay, policy.MoveNext, policy.MovePrevious, policy.MoveSection, policy.MoveDocument, policy.MoveJump} {
 			rows = append(rows, []string{string(move), fmt.Sprintf("%.3f", last.P[string(move)]), fmt.Sprintf("%.3f", last.Q[string(move)])})
 		}
-		fmt.Fprintf(std.out, "No labels: moves learnt in %s of expectation–maximisation\n\n", count(len(r.EM), "step", "steps")) //nolint:errcheck // the sink tells
+		fmt.Fprintf(std.out, "No labels: moves learnt in %s of expectation–maximisation; context arms, gate, reply and proposals\n"+ //nolint:errcheck // the sink tells
+			"are on as the base has them, or else where every search begins. Nothing was measured.\n\n", count(len(r.EM), "step", "steps"))
 		return table(std.out, []string{"move", "made", "by chance"}, rows, 1, 2)
 	}
 	var rows [][]string

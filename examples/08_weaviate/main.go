@@ -24,9 +24,11 @@ import (
 // class holds the corpus of this example.
 const class = "MmplugExample"
 
-// model is a toy embedding model: one dimension for each word it knows. Yours
-// is the model that made the vectors of the class.
-var model = words{"token", "invite", "valid", "renew", "link", "hour", "days"}
+// known are the words of a toy embedding model, one dimension for each.
+var known = words{"token", "invite", "valid", "renew", "link", "hour", "days"}
+
+// model is the toy. Yours is the model that made the vectors of the class.
+var model mapmatched.Embedder = known
 
 type words []string
 
@@ -121,7 +123,7 @@ func write(ctx context.Context, w io.Writer, url string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, writer.(io.Closer).Close()) }()
-	identity := mapmatched.CorpusIdentity{Provider: "example", Model: "words", Dimension: len(model), MaximumDistance: 4}
+	identity := mapmatched.CorpusIdentity{Provider: "example", Model: "words", Dimension: len(known), MaximumDistance: 4}
 	report, err := writer.WriteCorpus(ctx, identity, func(yield func(mapmatched.Record, error) bool) {
 		for i, c := range chunks {
 			c.End = len(c.Text)
