@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mapmatched/mmplug/policy"
 )
 
 // sharedSet finds real conversations beside the checkout, or skips the test.
@@ -65,6 +67,44 @@ func TestSharedSets(t *testing.T) {
 			check("pointwise", pointwise, s.pointwise)
 			check("pointwise on follow-ups", followUp, s.pointwiseFollowUp)
 			check("decayed history", decayed, s.decayed)
+		})
+	}
+}
+
+// The policy conversational keeps what it promises on the shared sets.
+func TestConversationalOnSharedSets(t *testing.T) {
+	p, err := policy.Builtin(policy.Conversational)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []struct {
+		set, conversations string
+		scope              Scope
+		followUp           float64 // least difference to pointwise, nDCG@3
+	}{
+		{"doc2dial", "conversations.jsonl", ScopeDomain, .25},
+		{"doc2dial", "conversations_stitched.jsonl", ScopeDomain, .20},
+		{"inscit", "conversations.jsonl", ScopeAll, .10},
+	} {
+		t.Run(s.set+"/"+s.conversations, func(t *testing.T) {
+			d := sharedSet(t, s.set, s.conversations)
+			w := worldOf(t, d, &WorldOptions{Scope: s.scope})
+			results, err := Measure(t.Context(), w, []Method{baseline(t, Pointwise), PolicyMethod(p)}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, _ := Slices(d, &results[0])
+			gain := func(slice string) float64 {
+				before, _ := results[0].Mean(NDCG3, findSlice(list, slice))
+				after, _ := results[1].Mean(NDCG3, findSlice(list, slice))
+				return after - before
+			}
+			if g := gain(SliceFollowUp); g < s.followUp {
+				t.Errorf("follow-ups gain %.4f, wanted %v", g, s.followUp)
+			}
+			if g := gain(SliceStandalone); g < -.005 {
+				t.Errorf("turns that stand alone change by %.4f, wanted at least -0.005", g)
+			}
 		})
 	}
 }
