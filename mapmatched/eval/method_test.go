@@ -178,9 +178,9 @@ func TestMethodsThatCannotBe(t *testing.T) {
 	broken := *plain(t)
 	broken.Decode.CandidateLimit = 0
 	reranking := *plain(t)
-	reranking.StatedDigest, reranking.Rerank.Mode = "", policy.RerankSync
+	reranking.StatedDigest, reranking.Evidence, reranking.Rerank.Mode = "", "", policy.RerankSync
 	pinned := *plain(t)
-	pinned.StatedDigest, pinned.Vectors.Provider, pinned.Vectors.Model, pinned.Vectors.Dimension = "", "onnx", "m", 3
+	pinned.StatedDigest, pinned.Evidence, pinned.Vectors.Provider, pinned.Vectors.Model, pinned.Vectors.Dimension = "", "", "onnx", "m", 3
 	for _, c := range []struct {
 		methods []Method
 		want    string

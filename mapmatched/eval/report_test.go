@@ -35,7 +35,7 @@ func made(t testing.TB, turns [][]Turn, entropy [][]float64, ndcg map[string][][
 		r := Results{Method: Method{Name: name, Baseline: Pointwise}}
 		if name != Pointwise {
 			p := *plain(t)
-			p.Name, p.StatedDigest = name, ""
+			p.Name, p.StatedDigest, p.Evidence = name, "", ""
 			r.Method = PolicyMethod(&p)
 		}
 		for i, list := range turns {

@@ -110,7 +110,7 @@ func TestArms(t *testing.T) {
 	d := synthetic(t, &SyntheticOptions{Documents: 5, Conversations: 4, Turns: 4})
 	vectors, _ := embedAll(t, d, "")
 	pinned := *plain(t)
-	pinned.Name, pinned.StatedDigest = "pinned", ""
+	pinned.Name, pinned.StatedDigest, pinned.Evidence = "pinned", "", ""
 	pinned.Vectors = policy.Vectors{Provider: "test", Model: "hashing", Revision: "1", Dimension: 24, Normalization: "l2", MaxQueryTokens: 256}
 	pinned.Arms.Stage, pinned.Arms.Answer.Enabled, pinned.Arms.Feedback.Enabled = policy.StageActive, true, true
 	methods := []Method{PolicyMethod(plain(t)), PolicyMethod(&pinned), baseline(t, History), baseline(t, DecayedHistory), baseline(t, MMR),
