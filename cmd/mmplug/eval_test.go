@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -438,4 +439,40 @@ func TestEvalIsAsk(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Vectors of an index measure what the model that made it measures.
+func TestEvalVectorsOfAnIndex(t *testing.T) {
+	idx, in := embeddedDocs(t, threeWords, 0)
+	dir := t.TempDir()
+	corpus, talk := filepath.Join(dir, "corpus.jsonl"), filepath.Join(dir, "talk.jsonl")
+	var lines strings.Builder
+	for _, c := range in.Chunks {
+		line, err := json.Marshal(map[string]any{"id": c.ID, "doc": c.Document, "title": c.Title, "section": c.Section, "ordinal": c.Ordinal, "text": c.Text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	put(t, corpus, lines.String())
+	put(t, talk, fmt.Sprintf(`{"conversation_id":"c","turns":[{"turn":1,"query":%q,"answer":"noise","gold":[%q]},{"turn":2,"query":%q,"gold":[%q]}]}`+"\n",
+		aboutNoise, in.Chunks[0].ID, aboutRoad, in.Chunks[1].ID))
+	args := []string{"eval", "--corpus", corpus, "--conversations", talk, "--policy", "plain,conversational", "--arm", "dense", "--embed", threeWords, "--json", "--bootstrap-samples", "10"}
+	want := unmarshal[eval.Report](t, fine(t, "", args...))
+	got := unmarshal[eval.Report](t, fine(t, "", append(args, "--index", idx)...))
+	for i := range want.Methods {
+		if a, b := got.Methods[i].Slice("all").Metrics, want.Methods[i].Slice("all").Metrics; !maps.Equal(a, b) {
+			t.Errorf("%s: %v of the index, %v of the model", want.Methods[i].Name, a, b)
+		}
+	}
+	if got.Model == nil || want.Model == nil || *got.Model != *want.Model {
+		t.Errorf("model %+v of the index, %+v", got.Model, want.Model)
+	}
+	fails(t, exitUsage, "", []string{"eval", "--corpus", corpus, "--conversations", talk, "--index", idx}, "give the model that made it with --embed")
+	fails(t, exitUsage, "", append(args, "--index", idx, "--vectors", "v.npy"), "leave out the files")
+	fails(t, exitFailed, "", append(args, "--index", handbookIdx(t)), "it has no vectors")
+	fails(t, exitFailed, "", append(args, "--index", idx, "--embed", "testwords:counter?model=road,noise"), "another model")
+	other := filepath.Join(dir, "other.jsonl")
+	put(t, other, strings.Replace(lines.String(), fmt.Sprintf(`"id":%q`, in.Chunks[2].ID), `"id":"elsewhere.md"`, 1))
+	fails(t, exitFailed, "", append(args, "--corpus", other, "--index", idx), `no vector of chunk "elsewhere.md"`)
 }

@@ -18,7 +18,7 @@ import (
 
 // evalVectorFlags say where vectors come from, and what is searched by.
 type evalVectorFlags struct {
-	arm, embed             string
+	arm, embed, index      string
 	vectors, ids           string
 	queryVectors, queryIDs string
 }
@@ -26,6 +26,8 @@ type evalVectorFlags struct {
 func (f *evalVectorFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.arm, "arm", "", "what candidates are found by: lexical, dense or hybrid (default lexical, hybrid with vectors)")
 	cmd.Flags().Var((*modelSpec)(&f.embed), "embed", "embed chunks and questions with this model, or with --vectors what else is searched by, such as rewritten queries and replies: "+embedUsage)
+	cmd.Flags().StringVar(&f.index, "index", "", "take the vectors of the chunks from this index directory; --embed names the model that made it")
+	_ = cmd.MarkFlagDirname("index") // for completion; the flag is there
 	cmd.Flags().StringVar(&f.vectors, "vectors", "", "vectors of the chunks (.npy), made before")
 	cmd.Flags().StringVar(&f.ids, "ids", "", "the chunk ID of each row of --vectors, one a line")
 	cmd.Flags().StringVar(&f.queryVectors, "query-vectors", "", "vectors of the questions (.npy)")
@@ -42,6 +44,10 @@ func (f *evalVectorFlags) check() error {
 	switch {
 	case f.arm != "" && f.arm != string(eval.ArmLexical) && f.arm != string(eval.ArmDense) && f.arm != string(eval.ArmHybrid):
 		return fmt.Errorf("--arm is %q: it is lexical, dense or hybrid", f.arm)
+	case f.index != "" && files > 0:
+		return errors.New("--index has the vectors of the chunks: leave out the files")
+	case f.index != "" && f.embed == "":
+		return errors.New("--index has no vectors of the questions: give the model that made it with --embed")
 	case files > 0 && files < 4:
 		return errors.New("vectors from files need --vectors, --ids, --query-vectors and --query-ids")
 	case files == 0 && f.embed == "" && f.arm != "" && f.arm != string(eval.ArmLexical):
@@ -78,9 +84,14 @@ func (f *evalVectorFlags) load(ctx context.Context, std stdio, began time.Time, 
 		cache = filepath.Join(cache, "vectors")
 	}
 	id := policy.VectorIdentity{Provider: model.identity.Provider, Model: model.identity.Model, Revision: model.identity.Revision, Normalization: model.identity.Normalization}
-	if v != nil {
+	if f.index != "" {
+		v, err = f.fromIndex(ctx, data, model)
+	}
+	switch {
+	case err != nil:
+	case v != nil:
 		err = f.others(ctx, std, v, data, model, id, cache)
-	} else {
+	default:
 		bar := newProgress(std.err, "embedding", began)
 		v, err = eval.Embed(ctx, data, model, id, cache, bar.update)
 		bar.done()
@@ -91,6 +102,40 @@ func (f *evalVectorFlags) load(ctx context.Context, std stdio, began time.Time, 
 	}
 	model.warnTruncated(std.err, len(data.Corpus.Chunks))
 	return v, model, nil
+}
+
+// fromIndex reads the vectors of the chunks from an index that the model made.
+func (f *evalVectorFlags) fromIndex(ctx context.Context, data *eval.Data, model *embedding) (*eval.Vectors, error) {
+	x, err := embedded.Open(ctx, f.index, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Close() //nolint:errcheck // only read
+	id := x.Manifest().Vectors
+	if id == nil {
+		return nil, fmt.Errorf("%s: it has no vectors: index with --embed, or leave out --index", f.index)
+	}
+	if err := model.made(f.index, x.Manifest()); err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(data.Corpus.Chunks))
+	for i := range ids {
+		ids[i] = data.Corpus.Chunks[i].ID
+	}
+	vectors, err := x.Vectors(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	v := &eval.Vectors{Identity: policy.VectorIdentity{Provider: id.Provider, Model: id.Model, Revision: id.Revision, Normalization: id.Normalization}}
+	for i, vector := range vectors {
+		if vector == nil {
+			return nil, fmt.Errorf("%s: it has no vector of chunk %q of the data: index the same chunks, or leave out --index", f.index, ids[i])
+		}
+		if err := v.AddChunk(ids[i], vector); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.index, err)
+		}
+	}
+	return v, nil
 }
 
 // alike is the cosine that two vectors of one text by one model have at least.

@@ -94,7 +94,7 @@ func (v *Vectors) AddTurns(source graphbuild.VectorSource) error {
 // query of the data that Turns has, and similarity is the cosine of the two
 // vectors, about 1 for the same model, and 1 when there is no such query. Another
 // number of components is an error. What is embedded is kept below dir, as Embed
-// keeps it, and the model is added to the identity of the vectors.
+// keeps it, and a model that is another than that of the identity is added to it.
 func (v *Vectors) EmbedOthers(ctx context.Context, d *Data, e mapmatched.Embedder, identity policy.VectorIdentity, dir string) (similarity float64, err error) {
 	cached := newEmbedCache(e, identity, dir)
 	similarity, err = v.compare(ctx, d, cached)
@@ -102,6 +102,9 @@ func (v *Vectors) EmbedOthers(ctx context.Context, d *Data, e mapmatched.Embedde
 		return 0, err
 	}
 	v.Embedder = cached
+	if own := v.Identity; own.Provider == identity.Provider && own.Model == identity.Model && own.Revision == identity.Revision {
+		return similarity, nil
+	}
 	v.Identity.Model += ", other texts by " + identity.Provider + " " + identity.Model
 	if identity.Revision != "" {
 		v.Identity.Revision += ", " + identity.Revision
